@@ -1,0 +1,73 @@
+"""fastdp: differential privacy at memory speed, safe by default.
+
+Names are loaded when they are first used, so that importing the package stays cheap.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from fastdp._version import __version__
+
+if TYPE_CHECKING:
+    from fastdp.channels import Channel
+    from fastdp.errors import (
+        BudgetExceededError,
+        DomainError,
+        FastDPError,
+        InputCorruptError,
+        LedgerCorruptError,
+        LedgerLockedError,
+        NotIdentifiableError,
+        OutputExistsError,
+        ParameterError,
+        SchemaError,
+        UnsafeRngError,
+    )
+    from fastdp.mechanisms.discrete_gaussian import DiscreteGaussian
+    from fastdp.mechanisms.gaussian import Gaussian
+    from fastdp.mechanisms.geometric import Geometric
+    from fastdp.mechanisms.laplace import Laplace
+    from fastdp.mechanisms.staircase import Staircase
+    from fastdp.parallel import get_threads, set_threads
+    from fastdp.privacy import Privacy
+    from fastdp.random import Rng
+
+_HOMES = {
+    "fastdp.channels": ("Channel",),
+    "fastdp.errors": (
+        "BudgetExceededError", "DomainError", "FastDPError", "InputCorruptError", "LedgerCorruptError",
+        "LedgerLockedError", "NotIdentifiableError", "OutputExistsError", "ParameterError", "SchemaError",
+        "UnsafeRngError",
+    ),
+    "fastdp.mechanisms.discrete_gaussian": ("DiscreteGaussian",),
+    "fastdp.mechanisms.gaussian": ("Gaussian",),
+    "fastdp.mechanisms.geometric": ("Geometric",),
+    "fastdp.mechanisms.laplace": ("Laplace",),
+    "fastdp.mechanisms.staircase": ("Staircase",),
+    "fastdp.parallel": ("get_threads", "set_threads"),
+    "fastdp.privacy": ("Privacy",),
+    "fastdp.random": ("Rng",),
+}  # fmt: skip
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "BudgetExceededError", "Channel", "DiscreteGaussian", "DomainError", "FastDPError", "Gaussian", "Geometric",
+    "InputCorruptError", "Laplace", "LedgerCorruptError", "LedgerLockedError", "NotIdentifiableError",
+    "OutputExistsError", "ParameterError", "Privacy", "Rng", "SchemaError", "Staircase", "UnsafeRngError",
+    "__version__", "get_threads", "set_threads",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'fastdp' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

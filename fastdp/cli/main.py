@@ -1,0 +1,59 @@
+"""The ``fastdp`` command and its list of subcommands."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from fastdp._version import __version__
+from fastdp.errors import FastDPError, ParameterError, SchemaError
+
+COMMANDS = {
+    "demo": "Sanitize a generated table of ten million records and show what it cost.",
+    "warmup": "Compile every kernel once, so that no later call waits.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in modules of the same name, imported only when one of them runs."""
+
+    def list_commands(self, _context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"fastdp.cli.{name}").command
+        return command
+
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except FastDPError as error:
+            if os.environ.get("FASTDP_DEBUG"):
+                raise
+            click.echo(f"fastdp: {error}", err=True)
+            sys.exit(
+                2 if isinstance(error, ParameterError) else 3 if isinstance(error, SchemaError | ValueError) else 5
+            )
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="fastdp")
+def main() -> None:
+    """Differential privacy at memory speed, safe by default.
+
+    \b
+    Examples:
+      fastdp demo               see it work, in under a minute
+      fastdp demo --rows 1e6    on a smaller table
+      fastdp warmup             compile all kernels once
+    """

@@ -1,0 +1,62 @@
+"""Everything fastdp raises.
+
+::
+
+    FastDPError
+    ├── ParameterError        (ValueError)  a parameter of a mechanism, plan or call
+    ├── DomainError           (ValueError)  a value outside what was declared: NaN, infinity, unknown category
+    ├── SchemaError           (TypeError)   a type, column or container that cannot be used
+    ├── InputCorruptError     (ValueError)  an input that contradicts its own format
+    ├── OutputExistsError     (OSError)     an output that would overwrite something
+    ├── BudgetExceededError   (ValueError)  a release that the budget does not cover
+    ├── LedgerLockedError     (OSError)     a ledger in use by another process
+    ├── LedgerCorruptError    (ValueError)  a ledger that fails its own checks
+    ├── UnsafeRngError        (TypeError)   a use of randomness that would repeat noise
+    └── NotIdentifiableError  (ValueError)  a channel that does not determine the distribution
+
+A message names the owner, the parameter, the rule, and the way out. It never holds a record's value.
+"""
+
+
+class FastDPError(Exception):
+    """The root of all errors of fastdp."""
+
+
+class ParameterError(FastDPError, ValueError):
+    """A parameter breaks its rule."""
+
+
+class DomainError(FastDPError, ValueError):
+    """A record holds a value outside what was declared; the value is withheld."""
+
+
+class SchemaError(FastDPError, TypeError):
+    """A container, type or column cannot be used here."""
+
+
+class InputCorruptError(FastDPError, ValueError):
+    """An input contradicts its own format."""
+
+
+class OutputExistsError(FastDPError, OSError):
+    """An output would overwrite something."""
+
+
+class BudgetExceededError(FastDPError, ValueError):
+    """A release costs more than what is left of the budget."""
+
+
+class LedgerLockedError(FastDPError, OSError):
+    """A ledger is in use by another process."""
+
+
+class LedgerCorruptError(FastDPError, ValueError):
+    """A ledger fails its own checks."""
+
+
+class UnsafeRngError(FastDPError, TypeError):
+    """A use of randomness would repeat noise."""
+
+
+class NotIdentifiableError(FastDPError, ValueError):
+    """A channel does not determine the distribution."""

@@ -1,0 +1,1 @@
+"""Mechanisms: immutable values that turn true values into private ones."""

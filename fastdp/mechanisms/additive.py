@@ -1,0 +1,154 @@
+"""What mechanisms share that add integer noise to numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastdp import validation
+from fastdp.columns.numeric import Kind, Nulls, read_numeric
+from fastdp.errors import ParameterError
+from fastdp.noise.cells import LARGEST_RATE, LARGEST_SCALE
+from fastdp.noise.grid import BOUNDARIES
+from fastdp.noise.runner import Law, Place, add_noise
+from fastdp.random.rng import Rng, resolve
+from fastdp.validation import PerRecord
+
+Parameter = float | PerRecord
+ROUNDING_BITS = 20
+SMALLEST_GRANULARITY = 2.0**-1000
+LARGEST_GRANULARITY = 2.0**900
+EACH_LAPLACE_SCALE_BITS = 32
+EACH_GAUSSIAN_SCALE_BITS = 25
+
+
+class Additive:
+    """Mechanisms with one law of integer noise and one place to add it."""
+
+    __slots__ = ()
+
+    _kind: Kind
+    _law: Any
+
+    def _place(self, dtype: np.dtype[Any]) -> Place:
+        raise NotImplementedError
+
+    def _resamples(self) -> bool:
+        return False
+
+    def randomize(self, values: Any, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
+        """One noisy value per value, in the caller's own kind of container.
+
+        Takes numpy arrays of any layout, pyarrow arrays, Python numbers and sequences. ``rng=None`` draws from the
+        process's own stream; ``nulls="public"`` keeps the nulls of an arrow array where they are.
+        """
+        owner = type(self).__name__
+        column = read_numeric(owner, values, self._kind, nulls=nulls)
+        law: Law = self._law
+        records = self._records()
+        if records is not None and records != column.size:
+            raise ParameterError(f"{owner}: parameters are given for {records} records, values for {column.size}")
+        place = self._place(column.result_dtype)
+        return add_noise(owner, column, resolve(owner, rng), law, place, needs_steps=self._resamples())
+
+    def _records(self) -> int | None:
+        """The number of records that per-record parameters are for; None if there are none."""
+        lengths = {len(value) for value in self._parameters() if isinstance(value, PerRecord)}
+        return lengths.pop() if lengths else None
+
+    def _parameters(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class PureParameters:
+    """Epsilon and sensitivity of a mechanism, as asked and as numbers or arrays to compute with."""
+
+    epsilon: Parameter
+    sensitivity: Parameter
+    epsilons: Any
+    sensitivities: Any
+    is_each: bool
+
+    @classmethod
+    def read(cls, owner: str, epsilon: Any, scale: Any, sensitivity: Parameter) -> PureParameters:
+        """From epsilon, or from a scale, which is sensitivity / epsilon."""
+        given = validation.exactly_one(owner, epsilon=epsilon, scale=scale)
+        parameter = validation.positive_or_per_record(owner, given, epsilon if given == "epsilon" else scale)
+        arrays = together(owner, sensitivity, parameter)
+        values: Any = arrays if arrays is not None else [sensitivity, parameter]
+        epsilons = values[1] if given == "epsilon" else values[0] / values[1]
+        if given == "scale":
+            parameter = epsilons if arrays is None else PerRecord(epsilons)
+        return cls(parameter, sensitivity, epsilons, values[0], arrays is not None)
+
+
+def check_boundary(owner: str, boundary: str, bounds: Any, *, is_each: bool) -> None:
+    """A way to treat the bounds needs bounds; drawing until inside needs one law for all records."""
+    validation.one_of(owner, "boundary", boundary, BOUNDARIES)
+    if bounds is None and boundary != "clamp":
+        raise ParameterError(f'{owner}: boundary="{boundary}" needs bounds')
+    if boundary == "resample" and is_each:
+        raise ParameterError(f'{owner}: boundary="resample" takes one epsilon and sensitivity for all records')
+
+
+def set_fields(mechanism: Any, **values: Any) -> None:
+    """Give a frozen mechanism its validated and derived values, once, while it is made."""
+    for name, value in values.items():
+        object.__setattr__(mechanism, name, value)
+
+
+def together(owner: str, *parameters: Parameter) -> list[np.ndarray] | None:
+    """Per-record parameters and numbers as arrays of one length; None if all are plain numbers."""
+    lengths = {len(parameter) for parameter in parameters if isinstance(parameter, PerRecord)}
+    if not lengths:
+        return None
+    if len(lengths) > 1:
+        raise ParameterError(f"{owner}: per-record parameters must have the same length, got {sorted(lengths)}")
+    (length,) = lengths
+    return [p.values if isinstance(p, PerRecord) else np.full(length, p) for p in parameters]
+
+
+def choose_granularity(owner: str, given: Any, finest: float, widest: float, scale_bits: int) -> float:
+    """The power of two that was given, or one below 2**-20 of ``finest``, unless the noise would not fit its integers.
+
+    ``finest`` is the smallest number that rounding must not disturb, ``widest`` the largest scale of the noise.
+    """
+    if given is not None:
+        grid = validation.power_of_two(owner, "granularity", given)
+    else:
+        exponent = math.floor(math.log2(finest)) - ROUNDING_BITS - 1
+        grid = 2.0 ** max(exponent, math.ceil(math.log2(widest)) - scale_bits + 1, -1070)
+    if not SMALLEST_GRANULARITY <= grid <= LARGEST_GRANULARITY:
+        raise ParameterError(
+            f"{owner}: granularity must lie between 2**-1000 and 2**900, got {grid!r}; rescale the data"
+        )
+    if widest / grid > 2.0**scale_bits:
+        raise ParameterError(
+            f"{owner}: granularity {grid!r} is too fine for noise of scale {widest:.6g}; choose at least "
+            f"{2.0 ** (math.ceil(math.log2(widest)) - scale_bits)!r}"
+        )
+    return grid
+
+
+def check_rate(owner: str, epsilon: float, steps: float) -> None:
+    """Refuse noise so small, or so large, that the sampler cannot resolve it."""
+    if epsilon / steps > LARGEST_RATE:
+        raise ParameterError(
+            f"{owner}: epsilon must be at most {LARGEST_RATE} per step of noise, the sampler's resolution, "
+            f"got {epsilon / steps:.6g}"
+        )
+    if steps / epsilon > LARGEST_SCALE:
+        raise ParameterError(
+            f"{owner}: the noise needs a scale of {steps / epsilon:.6g} steps, more than {LARGEST_SCALE:.6g}; "
+            "choose a larger epsilon or a coarser unit"
+        )
+
+
+def symmetric(half_width: Any, unit: float) -> tuple[Any, Any]:
+    """The interval [-w, w] in the values' own unit."""
+    width = half_width * unit
+    return -width, width

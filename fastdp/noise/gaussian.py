@@ -1,0 +1,192 @@
+"""The discrete Gaussian law: what it costs, how to calibrate it, and how to draw it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fastdp import rounding
+from fastdp.kernels import cells as kernel
+from fastdp.kernels import each
+from fastdp.kernels.words import Scratch
+from fastdp.noise import cells
+from fastdp.noise.rates import Rate, sigmas_above
+from fastdp.privacy import DISTANCE
+
+SUMMED_SIGMA = 512
+"""Up to this sigma the cost is a sum over the integers; beyond it, a continuous bound is as good."""
+
+
+def delta_of(epsilon: float, sigma: float, steps: int) -> float:
+    """An upper bound on the delta of the discrete Gaussian at a shift by ``steps``, within 1e-3 of tight or better.
+
+    delta = P[X > a] - e**epsilon P[X > a + steps], a = epsilon * sigma**2 / steps - steps / 2
+    (Canonne, Kamath and Steinke 2020, theorem 7).
+    """
+    edge = epsilon * sigma * sigma / steps - steps / 2
+    if sigma <= SUMMED_SIGMA:
+        delta = _delta_by_sum(epsilon, sigma, steps, edge)
+    else:
+        delta = _delta_by_bounds(epsilon, sigma, steps, edge)
+    return delta + DISTANCE * (1 + math.exp(min(epsilon, 700.0)))
+
+
+def _delta_by_sum(epsilon: float, sigma: float, steps: int, edge: float) -> float:
+    """The sum of the positive terms P(z) * (1 - e**(epsilon - loss(z))), none of them a difference of large numbers."""
+    reach = 40 * sigma + 2
+    first = math.floor(edge) + 1
+    if first > reach:
+        return 0.0
+    z = np.arange(max(first, -math.ceil(reach) - steps), math.ceil(reach) + 1, dtype=np.float64)
+    excess = -np.expm1(np.minimum(epsilon - steps * (2 * z + steps) / (2 * sigma * sigma), 0.0))
+    everything = np.arange(-math.ceil(reach), math.ceil(reach) + 1, dtype=np.float64)
+    total = np.exp(-(everything**2) / (2 * sigma * sigma)).sum()
+    return float((np.exp(-(z**2) / (2 * sigma * sigma)) * excess).sum() / total) * (1 + 1e-10)
+
+
+def _delta_by_bounds(epsilon: float, sigma: float, steps: int, edge: float) -> float:
+    """Each tail bounded by the integral over its integers' unit cells.
+
+    The integral of the density over the cell of z lies between 1 - 1/(8 sigma**2) and cosh(z / (2 sigma**2)) times its
+    value at z; beyond ten sigma past the edge nothing is left to bound.
+    """
+    first = math.floor(edge) + 1
+    low, high = (first - 0.5) / sigma, (first + steps - 0.5) / sigma
+    upper = _tail(low) * (1 + 1 / (8 * sigma * sigma) + 1e-14)
+    lower = _log_tail(high) - (abs(high) + 10) ** 2 / (7 * sigma * sigma) - 1e-14
+    return max(0.0, (upper - math.exp(min(epsilon + lower, 700.0))) * (1 + 1e-10))
+
+
+def _tail(x: float) -> float:
+    return math.erfc(x / math.sqrt(2)) / 2
+
+
+def _log_tail(x: float) -> float:
+    """Ln P[N(0, 1) > x], also where the probability has no float64."""
+    if x < 30:
+        return math.log(_tail(x))
+    return -x * x / 2 - math.log(x * math.sqrt(2 * math.pi)) - 1 / (x * x)
+
+
+def smallest_sigma(epsilon: float, delta: float, steps: int) -> float:
+    """The smallest sigma whose delta at epsilon is at most ``delta``, within 1e-12 of it, from above."""
+    return _least(lambda sigma: delta_of(epsilon, sigma, steps), delta * (1 - 1e-9), steps / max(epsilon, 1e-3))
+
+
+def smallest_ratio(epsilon: float, delta: float, least_steps: float) -> float:
+    """A ratio r such that sigma = r * steps keeps delta at epsilon for every shift of at least ``least_steps``.
+
+    The continuous curve at its own edge bounds the discrete one at any; the terms that account for the integers shrink
+    as sigma grows, so those of the smallest sigma serve all.
+    """
+
+    def bound(ratio: float) -> float:
+        sigma = ratio * least_steps
+        low, high = epsilon * ratio - 0.5 / ratio, epsilon * ratio + 0.5 / ratio
+        tail, far = _tail(low), math.exp(min(epsilon + _log_tail(high), 700.0))
+        integers = tail / (4 * sigma * sigma) + 2 * far * (abs(high) + 10) ** 2 / (7 * sigma * sigma)
+        return tail - far + integers + 1e-12 * tail + DISTANCE * (1 + math.exp(min(epsilon, 700.0)))
+
+    return _least(bound, delta * (1 - 1e-9), 1 / max(epsilon, 1e-3))
+
+
+def _least(bound: Callable[[float], float], aim: float, guess: float) -> float:
+    """The smallest argument of a falling function that brings it to ``aim``, within 1e-12 of it, from above."""
+    low = high = guess
+    while bound(high) > aim:
+        high *= 2
+    while bound(low) <= aim:
+        low /= 2
+    while high - low > high * 1e-12:
+        middle = (low + high) / 2
+        low, high = (middle, high) if bound(middle) > aim else (low, middle)
+    return high
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianLaw:
+    """P(z) ~ e**(-z**2 * rate), rate = 1 / (2 sigma**2), for every record."""
+
+    rate: Rate
+
+    @classmethod
+    def of_sigma(cls, sigma: float) -> GaussianLaw:
+        """The law of the smallest sigma, at least the given one, that the sampler can hold."""
+        return cls(Rate.below(1 / (2 * Fraction(sigma) ** 2)))
+
+    @property
+    def sigma(self) -> float:
+        return math.sqrt(0.5 / float(self.rate.exact))
+
+    def rho(self, steps: int) -> float:
+        """The zCDP cost of a shift by ``steps``: steps**2 / (2 sigma**2), rounded up."""
+        return rounding.float_up(steps * steps * self.rate.exact)
+
+    def delta(self, epsilon: float, steps: int) -> float:
+        return delta_of(epsilon, self.sigma * (1 - 1e-15), steps)
+
+    @property
+    def variance(self) -> float:
+        """In squared steps; below sigma**2 where sigma is small."""
+        return float(_moments(np.array([self.sigma]))[0])
+
+    def half_width(self, level: float) -> int:
+        return int(_half_widths(np.array([self.sigma]), level)[0])
+
+    def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
+        kernel.fill_cell_noise(key, slot, cells.build(self.rate, quadratic=True).table, scratch, out)
+
+
+class GaussianEach:
+    """A Gaussian law of its own for each record."""
+
+    def __init__(self, sigmas: np.ndarray) -> None:
+        self._numerators, self._shifts = sigmas_above(sigmas)
+        self.sigma = np.ldexp(self._numerators.astype(np.float64), -self._shifts.astype(np.int64))
+
+    def rho(self, steps: np.ndarray) -> float:
+        return rounding.up(float((steps**2 / (2 * self.sigma**2)).max(initial=0.0)), 8)
+
+    @property
+    def variance(self) -> np.ndarray:
+        return _moments(self.sigma)
+
+    def half_width(self, level: float) -> np.ndarray:
+        return _half_widths(self.sigma, level)
+
+    def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
+        chosen = slice(first, first + out.size)
+        each.fill_gaussian_each(key, slot, self._numerators[chosen], self._shifts[chosen], scratch, out)
+
+
+def _small_law(sigma: float) -> tuple[np.ndarray, np.ndarray]:
+    reach = math.ceil(40 * sigma) + 2
+    z = np.arange(reach + 1, dtype=np.float64)
+    weight = np.exp(-(z**2) / (2 * sigma * sigma))
+    weight[1:] *= 2
+    return z, weight / weight.sum()
+
+
+def _moments(sigmas: np.ndarray) -> np.ndarray:
+    """Variances; the sum differs from sigma**2 by less than 1e-15 of it from sigma = 2 on."""
+    variances = sigmas**2
+    for i in np.flatnonzero(sigmas < 2):
+        z, weight = _small_law(float(sigmas[i]))
+        variances[i] = (z**2 * weight).sum()
+    return variances
+
+
+def _half_widths(sigmas: np.ndarray, level: float) -> np.ndarray:
+    """Smallest w with P(|z| <= w) >= level: summed for small sigma, by the normal quantile for large."""
+    from statistics import NormalDist
+
+    widths = np.ceil(sigmas * NormalDist().inv_cdf((1 + level) / 2) - 0.5)
+    for i in np.flatnonzero(sigmas < SUMMED_SIGMA):
+        weight = _small_law(float(sigmas[i]))[1]
+        widths[i] = np.searchsorted(np.cumsum(weight), level - 1e-12)
+    return widths

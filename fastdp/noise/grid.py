@@ -1,0 +1,92 @@
+"""Where noise is added: floats on a power-of-two grid, or integers of some width, with or without bounds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from fastdp.errors import DomainError, ParameterError, SchemaError
+from fastdp.kernels import addition
+
+Boundary = Literal["clamp", "fold", "resample"]
+BOUNDARIES = ("clamp", "fold", "resample")
+
+LARGEST_FOLD = 2.0**52
+
+
+@dataclass(frozen=True, slots=True)
+class FloatGrid:
+    """Multiples of ``grid``, from ``low`` to ``high`` steps; unbounded where these are infinite."""
+
+    owner: str
+    grid: float
+    low: float = -math.inf
+    high: float = math.inf
+    folded: bool = False
+
+    @classmethod
+    def within(cls, owner: str, grid: float, bounds: tuple[float, float] | None, boundary: Boundary) -> FloatGrid:
+        """The grid cut to bounds; its ends are the grid points inside them."""
+        if bounds is None:
+            return cls(owner, grid)
+        low, high = math.ceil(bounds[0] / grid), math.floor(bounds[1] / grid)
+        if low >= high:
+            raise ParameterError(f"{owner}: bounds are closer than the granularity {grid!r}; choose a finer one")
+        if max(abs(low), abs(high)) > LARGEST_FOLD:
+            raise ParameterError(f"{owner}: bounds exceed 2**52 steps of granularity {grid!r}; choose a coarser one")
+        return cls(owner, grid, float(low), float(high), boundary == "fold")
+
+    def steps(self, values: np.ndarray) -> np.ndarray:
+        """Values as whole numbers of steps inside the bounds."""
+        self._check(addition.NOT_A_NUMBER if np.isnan(values).any() else 0)
+        return np.clip(np.rint(values.astype(np.float64) / self.grid), self.low, self.high).astype(np.int64)
+
+    def add(self, values: np.ndarray, noise: np.ndarray, out: np.ndarray) -> None:
+        inverse = 1 / self.grid
+        if self.folded:
+            self._check(addition.add_floats_folded(values, noise, inverse, self.grid, self.low, self.high, out))
+            return
+        largest = float(np.finfo(out.dtype).max)
+        if self.grid > np.spacing(out.dtype.type(largest / 4)):
+            largest = math.floor(largest / self.grid) * self.grid
+        self._check(addition.add_floats(values, noise, inverse, self.grid, self.low, self.high, largest, out))
+
+    def _check(self, trouble: int) -> None:
+        if trouble & addition.NOT_A_NUMBER:
+            raise DomainError(f"{self.owner}: the values hold NaN; drop or replace them first")
+        if trouble and math.isinf(self.high):
+            raise DomainError(f"{self.owner}: the values hold infinities; declare bounds to clamp them")
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerRange:
+    """Integers of a type, from low to high; sums saturate at the type's own ends where no bounds are declared."""
+
+    low: int
+    high: int
+    flip: int
+    folded: bool = False
+
+    @classmethod
+    def within(
+        cls, owner: str, dtype: np.dtype[Any], bounds: tuple[int, int] | None, boundary: Boundary
+    ) -> IntegerRange:
+        limits = np.iinfo(dtype)
+        low, high = bounds or (int(limits.min), int(limits.max))
+        if low < limits.min or high > limits.max:
+            raise SchemaError(f"{owner}: bounds do not fit {dtype}; convert the values to a wider type")
+        if boundary == "fold" and high - low >= 1 << 61:
+            raise ParameterError(f"{owner}: bounds must be less than 2**61 apart to fold")
+        offset = 1 << 63 if dtype == np.uint64 else 0  # uint64 keeps its order when its top bit is flipped
+        return cls(low - offset, high - offset, -offset, boundary == "fold")
+
+    def steps(self, values: np.ndarray) -> np.ndarray:
+        """Values as int64 (uint64 mapped in order) inside the bounds."""
+        return np.clip(values.astype(np.int64) ^ np.int64(self.flip), self.low, self.high)
+
+    def add(self, values: np.ndarray, noise: np.ndarray, out: np.ndarray) -> None:
+        add = addition.add_integers_folded if self.folded else addition.add_integers
+        add(values, noise, np.int64(self.low), np.int64(self.high), np.int64(self.flip), out)

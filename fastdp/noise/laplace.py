@@ -1,0 +1,125 @@
+"""The discrete Laplace law: one rate for all records, one per record, or conditioned on an interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fastdp import rounding
+from fastdp.kernels import cells as kernel
+from fastdp.kernels import each
+from fastdp.kernels.words import Scratch
+from fastdp.noise import cells
+from fastdp.noise.rates import Rate, rates_below
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceLaw:
+    """P(z) = (1 - a) / (1 + a) * a**|z| with a = e**-rate, for every record."""
+
+    rate: Rate
+
+    def cost(self, steps: int) -> float:
+        """The epsilon of one shift by ``steps``, as the table realises it, rounded up.
+
+        Probabilities decay by the exact rate within cells. Cells are rounded down by at most three units of the
+        residue, tails are rounded up, so moving outward a probability falls short by no more than the part that three
+        units are of the smallest cell: the last one before the lower tail.
+        """
+        smallest = math.exp(-float(self.rate.exact)) * 2.0 ** -(cells.TAIL_BITS + 1)
+        smallest *= -math.expm1(-float(self.rate.exact)) / 2 if self.rate.exact * 128 > 1 else 2.0**-9
+        shortfall = Fraction(8 / smallest) / 2**cells.RESIDUE_BITS
+        return rounding.float_up(steps * self.rate.exact + shortfall)
+
+    @property
+    def variance(self) -> float:
+        """2a / (1 - a)**2, in squared steps."""
+        rate = float(self.rate.exact)
+        return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
+
+    def half_width(self, level: float) -> int:
+        """The smallest w with P(|z| <= w) >= level: 1 - 2 a**(w+1) / (1 + a)."""
+        rate = float(self.rate.exact)
+        beyond = math.log((1 - level) * (1 + math.exp(-rate)) / 2)
+        return max(0, math.ceil(-beyond / rate - 1 - 1e-12))
+
+    def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
+        kernel.fill_cell_noise(key, slot, cells.build(self.rate, quadratic=False).table, scratch, out)
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceWithin:
+    """A Laplace law conditioned on the result staying in [low, high], both in steps."""
+
+    law: LaplaceLaw
+    low: int
+    high: int
+
+    def cost(self, steps: int) -> float:
+        """The epsilon of one shift: the law's own, and the change of the mass that the interval holds.
+
+        For values x and x' a shift apart, ln P(y|x)/P(y|x') <= rate * |x - x'| + ln(mass(x') / mass(x)), with the mass
+        smallest at an end of the interval and growing towards its middle (Holohan, Antonatos, Braghin, Mac Aonghusa
+        2020, for the discrete law).
+        """
+        rate = float(self.law.rate.exact)
+        width = self.high - self.low
+        steps = min(steps, width)
+        inward = min(steps, width // 2 + 1)
+        growth = math.log(_mass(rate, inward, width) / _mass(rate, 0, width))
+        return rounding.up((self.law.cost(steps) + max(growth, 0.0)) * (1 + 1e-12))
+
+    def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
+        narrow = (self.high - self.low) * self.law.rate.exact < 1
+        sampler = kernel.fill_uniform_within if narrow else kernel.fill_cell_noise_within
+        table = cells.build(self.law.rate, quadratic=False).table
+        sampler(key, slot, table, steps, np.int64(self.low), np.int64(self.high), scratch, out)
+
+
+def unconditioned(law: Any) -> Any:
+    """The law without its interval."""
+    return law.law if isinstance(law, LaplaceWithin) else law
+
+
+def _mass(rate: float, place: int, width: int) -> float:
+    """(1 + a) / (1 - a) * P(-place <= z <= width - place)."""
+    tails = -math.expm1(-rate * (place + 1)) + math.exp(-rate) * -math.expm1(-rate * (width - place))
+    return tails / -math.expm1(-rate)
+
+
+def law_within(epsilon: float, steps: int, low: int, high: int) -> LaplaceWithin:
+    """The conditioned law with the least noise whose cost for a shift by ``steps`` is at most epsilon."""
+    least, most = 0.0, epsilon / min(steps, high - low)
+    for _ in range(100):
+        middle = (least + most) / 2
+        law = LaplaceWithin(LaplaceLaw(Rate.below(Fraction(middle))), low, high)
+        least, most = (middle, most) if law.cost(steps) <= epsilon else (least, middle)
+    return LaplaceWithin(LaplaceLaw(Rate.below(Fraction(least))), low, high)
+
+
+class LaplaceEach:
+    """A Laplace law of its own for each record."""
+
+    def __init__(self, rates: np.ndarray) -> None:
+        self._numerators, self._shifts = rates_below(rates)
+        self.rates = np.ldexp(self._numerators.astype(np.float64), -self._shifts.astype(np.int64))
+
+    def cost(self, steps: np.ndarray) -> float:
+        """The worst record's epsilon, rounded up."""
+        return rounding.up(float((self.rates * steps).max(initial=0.0)))
+
+    @property
+    def variance(self) -> np.ndarray:
+        return 2 * np.exp(-self.rates) / np.expm1(-self.rates) ** 2
+
+    def half_width(self, level: float) -> np.ndarray:
+        beyond = np.log((1 - level) * (1 + np.exp(-self.rates)) / 2)
+        return np.maximum(0, np.ceil(-beyond / self.rates - 1 - 1e-12))
+
+    def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
+        chosen = slice(first, first + out.size)
+        each.fill_laplace_each(key, slot, self._numerators[chosen], self._shifts[chosen], scratch, out)

@@ -1,0 +1,65 @@
+"""Run a law over a column: slots, blocks, threads, working memory."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Protocol
+
+import numpy as np
+
+from fastdp.columns.numeric import NumericColumn, read_block
+from fastdp.kernels.words import Scratch, make_scratch
+from fastdp.parallel import BLOCK, for_each_block
+from fastdp.random.rng import Rng
+
+
+class Law(Protocol):
+    """A law of integer noise."""
+
+    def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
+        """Write the noise of records first, first + 1, ..., at slots slot, slot + 1, ...; ``steps`` are their values
+        on the grid if ``needs_steps``, else None.
+        """
+
+
+class Place(Protocol):
+    """Where noise is added."""
+
+    def steps(self, values: np.ndarray) -> np.ndarray: ...
+
+    def add(self, values: np.ndarray, noise: np.ndarray, out: np.ndarray) -> None: ...
+
+
+class _Memory(threading.local):
+    """One thread's working memory, made when it first works."""
+
+    def __init__(self) -> None:
+        self.scratch = make_scratch()
+        self.noise = np.empty(BLOCK, np.int64)
+
+
+_memory = _Memory()
+
+
+def add_noise(owner: str, column: NumericColumn, rng: Rng, law: Law, place: Place, *, needs_steps: bool = False) -> Any:
+    """The column with noise, in the caller's kind of container; nothing is returned if any value is refused."""
+    slots = rng.reserve(column.size)
+    results = []
+    offset = 0
+    for piece in column.pieces:
+        result = np.empty(piece.size, column.result_dtype)
+
+        def work(
+            start: int, stop: int, piece: np.ndarray = piece, result: np.ndarray = result, at: int = offset
+        ) -> None:
+            values = read_block(owner, piece, start, stop, column.result_dtype)
+            noise = _memory.noise[: stop - start]
+            steps = place.steps(values) if needs_steps else None
+            first = at + start
+            law.fill(slots.key, np.uint64(int(slots.start) + first), first, steps, _memory.scratch, noise)
+            place.add(values, noise, result[start:stop])
+
+        for_each_block(piece.size, work)
+        results.append(result)
+        offset += piece.size
+    return column.rebuild(results)

@@ -1,0 +1,161 @@
+"""Rng: a 256-bit key and a counter of slots.
+
+Every record that is randomized takes the next slot of its Rng, and reads only the keystream words of that slot (see
+``fastdp.kernels.words``). Slots are handed out under a lock and never twice, so neither threads, nor batches, nor
+processes forked from this one ever see the same noise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import threading
+import weakref
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from fastdp.errors import ParameterError, UnsafeRngError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+KEY_BYTES = 32
+SLOTS = 1 << 62
+
+
+class Slots(NamedTuple):
+    """A range of slots that belongs to one call: the key as eight words, and the first slot."""
+
+    key: np.ndarray
+    start: np.uint64
+
+
+class Rng:
+    """A cryptographic stream of noise, keyed with 256 bits from the operating system.
+
+    >>> Rng()
+    Rng(keyed by the operating system)
+    >>> Rng.unsafe_seed(7).child("ages")
+    Rng.unsafe_seed(7).child('ages')
+
+    It cannot be copied or pickled, for a copy would repeat its noise: give each worker a ``child``.
+    """
+
+    __slots__ = ("__weakref__", "_children", "_key", "_lock", "_name", "_next", "_pid", "_seeded")
+
+    def __init__(self) -> None:
+        self._set_up(secrets.token_bytes(KEY_BYTES), "Rng(keyed by the operating system)", seeded=False)
+
+    def _set_up(self, key: bytes, name: str, *, seeded: bool) -> None:
+        self._key = key
+        self._name = name
+        self._seeded = seeded
+        self._next = 0
+        self._children: dict[bytes, Rng] = {}
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        _living.add(self)
+
+    @classmethod
+    def _keyed(cls, key: bytes, name: str, *, seeded: bool) -> Rng:
+        rng = cls.__new__(cls)
+        rng._set_up(key, name, seeded=seeded)
+        return rng
+
+    @classmethod
+    def unsafe_seed(cls, seed: int) -> Rng:
+        """A reproducible stream for tests and benchmarks; who knows the seed can remove the noise it made."""
+        if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+            raise ParameterError(f"Rng.unsafe_seed: seed must be an integer >= 0, got {seed!r}")
+        key = hashlib.blake2b(str(seed).encode(), digest_size=KEY_BYTES, person=b"fastdp unsafe").digest()
+        return cls._keyed(key, f"Rng.unsafe_seed({seed})", seeded=True)
+
+    @property
+    def is_unsafe(self) -> bool:
+        """Whether this stream comes from a fixed seed."""
+        return self._seeded
+
+    def child(self, label: int | str | bytes) -> Rng:
+        """The independent stream of that label; the same label gives the same object, so its noise never repeats."""
+        if isinstance(label, bool) or not isinstance(label, int | str | bytes):
+            raise ParameterError(f"Rng.child: label must be an int, str or bytes, got {type(label).__name__}")
+        tagged = label if isinstance(label, bytes) else str(label).encode("utf-8", "surrogatepass")
+        tagged = type(label).__name__.encode() + b":" + tagged
+        with self._lock:
+            self._rekey_after_fork()
+            if tagged not in self._children:
+                key = hashlib.blake2b(tagged, digest_size=KEY_BYTES, key=self._key, person=b"fastdp child").digest()
+                self._children[tagged] = Rng._keyed(key, f"{self._name}.child({label!r})", seeded=self._seeded)
+            return self._children[tagged]
+
+    def reserve(self, count: int) -> Slots:
+        """Take the next ``count`` slots; no other call of any thread or process gets them."""
+        import numpy as np
+
+        with self._lock:
+            self._rekey_after_fork()
+            start = self._next
+            if start + count > SLOTS:
+                raise UnsafeRngError("Rng: this key has no slots left; use a child")
+            self._next = start + count
+            key = self._key
+        return Slots(np.frombuffer(key, np.uint32).copy(), np.uint64(start))
+
+    def _rekey_after_fork(self) -> None:
+        """In a forked process, leave the parent's key: its slots are the parent's to use."""
+        if self._pid == os.getpid():
+            return
+        fresh = secrets.token_bytes(KEY_BYTES)
+        self._key = hashlib.blake2b(fresh, digest_size=KEY_BYTES, key=self._key, person=b"fastdp fork").digest()
+        self._name += " rekeyed after a fork"
+        self._next = 0
+        self._children = {}
+        self._pid = os.getpid()
+
+    def __repr__(self) -> str:
+        return self._name
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise UnsafeRngError("Rng: a copy would repeat its noise; give each worker rng.child(label) instead")
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse  # type: ignore[assignment]
+
+
+_living: weakref.WeakSet[Rng] = weakref.WeakSet()
+_default: Rng | None = None
+_default_lock = threading.Lock()
+
+
+def default_rng() -> Rng:
+    """The process's own stream, used where no ``rng`` is given."""
+    global _default
+    with _default_lock:
+        if _default is None:
+            _default = Rng()
+        return _default
+
+
+def _after_fork() -> None:
+    """Mark every stream as the parent's, so that its key changes on first use here.
+
+    The process id alone could be fooled by a grandchild that gets the number of a process long gone. Locks that other
+    threads held at the fork would stay locked for ever: make them anew.
+    """
+    global _default_lock
+    _default_lock = threading.Lock()
+    for rng in list(_living):
+        rng._lock = threading.Lock()
+        rng._pid = -1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def resolve(owner: str, rng: Rng | None) -> Rng:
+    """The given stream, or the process's own."""
+    if rng is None:
+        return default_rng()
+    if not isinstance(rng, Rng):
+        raise ParameterError(f"{owner}: rng must be a fastdp.Rng or None, got {type(rng).__name__}")
+    return rng

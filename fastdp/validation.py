@@ -1,0 +1,135 @@
+"""Every check of a parameter. A check returns the value in its canonical type, or raises ParameterError."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import TYPE_CHECKING, Any
+
+from fastdp.errors import ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class PerRecord:
+    """A parameter with one value per record: positive finite float64, read-only, compared by value."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return int(self.values.size)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PerRecord) and self.values.tobytes() == other.values.tobytes()
+
+    def __hash__(self) -> int:
+        return hash(self.values.tobytes())
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} per-record values>"
+
+
+def is_number(value: Any) -> bool:
+    """Whether value is a real number and not a bool; numpy's scalars count."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def positive(owner: str, name: str, value: Any) -> float:
+    """A finite number > 0.
+
+    >>> positive("KRR", "epsilon", -1.0)
+    Traceback (most recent call last):
+    fastdp.errors.ParameterError: KRR: epsilon must be a finite number > 0, got -1.0
+    """
+    if not is_number(value) or not math.isfinite(value) or value <= 0:
+        raise ParameterError(f"{owner}: {name} must be a finite number > 0, got {value!r}")
+    return float(value)
+
+
+def positive_or_per_record(owner: str, name: str, value: Any) -> float | PerRecord:
+    """A finite number > 0, or a one-dimensional sequence of such numbers, one per record."""
+    if is_number(value) or isinstance(value, str | bytes | bool) or not hasattr(value, "__len__"):
+        return positive(owner, name, value)
+    import numpy as np
+
+    try:
+        values = np.array(value, dtype=np.float64) if getattr(value, "dtype", None) != np.bool_ else None
+    except (TypeError, ValueError):
+        values = None
+    if values is None or values.ndim != 1 or not (np.isfinite(values) & (values > 0)).all():
+        raise ParameterError(f"{owner}: a per-record {name} must be a one-dimensional array of finite numbers > 0")
+    values.setflags(write=False)
+    return PerRecord(values)
+
+
+def positive_integer_or_per_record(owner: str, name: str, value: Any) -> int | PerRecord:
+    """An integer >= 1, or a one-dimensional sequence of such integers, one per record."""
+    if isinstance(value, numbers.Real | str | bytes) or not hasattr(value, "__len__"):
+        return positive_integer(owner, name, value)
+    chosen = positive_or_per_record(owner, name, value)
+    if isinstance(chosen, PerRecord) and (chosen.values % 1 != 0).any():
+        raise ParameterError(f"{owner}: a per-record {name} must hold integers >= 1")
+    return chosen if isinstance(chosen, PerRecord) else positive_integer(owner, name, value)
+
+
+def probability(owner: str, name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    if not is_number(value) or not 0 < value < 1:
+        raise ParameterError(f"{owner}: {name} must be a number between 0 and 1, both excluded, got {value!r}")
+    return float(value)
+
+
+def positive_integer(owner: str, name: str, value: Any) -> int:
+    """An integer >= 1; a float is refused even when it is whole."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+        raise ParameterError(f"{owner}: {name} must be an integer >= 1, got {value!r}")
+    return int(value)
+
+
+def power_of_two(owner: str, name: str, value: Any) -> float:
+    """A finite power of two, such as 0.25 or 1024."""
+    value = positive(owner, name, value)
+    if math.frexp(value)[0] != 0.5:
+        below = 2.0 ** math.floor(math.log2(value))
+        raise ParameterError(f"{owner}: {name} must be a power of two, got {value!r}; the next below is {below!r}")
+    return value
+
+
+def bounds(owner: str, value: Any, *, integers: bool) -> tuple[Any, Any]:
+    """A pair (low, high) of finite numbers with low < high."""
+    kind = "integers" if integers else "finite numbers"
+    good = isinstance(value, tuple | list) and len(value) == 2
+    if good and integers:
+        good = all(isinstance(v, numbers.Integral) and not isinstance(v, bool) for v in value)
+    elif good:
+        good = all(is_number(v) and math.isfinite(v) for v in value)
+    if not good or not value[0] < value[1]:
+        raise ParameterError(f"{owner}: bounds must be two {kind} (low, high) with low < high, got {value!r}")
+    low, high = value
+    return (int(low), int(high)) if integers else (float(low), float(high))
+
+
+def one_of(owner: str, name: str, value: Any, allowed: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if value not in allowed:
+        words = ", ".join(repr(word) for word in allowed)
+        raise ParameterError(f"{owner}: {name} must be one of {words}, got {value!r}")
+    return str(value)
+
+
+def exactly_one(owner: str, **given: Any) -> str:
+    """The name of the only parameter given; the alternatives are the keywords."""
+    present = [name for name, value in given.items() if value is not None]
+    if len(present) != 1:
+        names = " or ".join(given)
+        raise ParameterError(f"{owner}: give exactly one of {names}, got {' and '.join(present) or 'none'}")
+    return present[0]
+
+
+def level(owner: str, value: Any) -> float:
+    """A confidence level, strictly between 0 and 1."""
+    return probability(owner, "level", value)
