@@ -187,9 +187,11 @@ def _flag_wide(found, coins, words, law, flags, out):
     for lane in range(found.size):
         cell = np.int32(found[lane])
         word = words[lane]
-        magnitude = np.uint32(cell ^ (cell >> np.int32(31)))
+        complement = cell >> np.int32(31)
+        magnitude = np.uint32(cell ^ complement)
         slack = np.uint32(base + np.uint32(np.uint32(slope * magnitude) >> half))
-        bound = np.uint32(np.uint32(slack * np.uint32((word >> half) + one)) >> half)
+        fine = np.uint32(word ^ np.uint32(complement)) >> half
+        bound = np.uint32(np.uint32(slack * np.uint32(fine + one)) >> half)
         flags[lane] = (np.uint32(coins[lane]) <= bound) | (cell == AMBIGUOUS)
         out[lane] = (np.int64(cell) << m) + np.int64(word >> fine_shift)
 
@@ -237,11 +239,13 @@ def fill_cell_noise(key, start, table, scratch, out):
             while flagged != _U(0):
                 place = word * 8 + (count_trailing_zeros(flagged) >> 3)
                 flagged &= flagged - _U(1)
+                cell = np.int64(table.cells[halves[place] >> index_shift])
                 scratch.pending[waiting, 0] = done + place
-                scratch.pending[waiting, 1] = np.int64(table.cells[halves[place] >> index_shift])
-                scratch.pending[waiting, 2] = (
-                    np.int64(words[place] >> (np.uint32(32) - np.uint32(m))) if m > _U(0) else 0
-                )
+                scratch.pending[waiting, 1] = cell
+                scratch.pending[waiting, 2] = 0
+                if m > _U(0):
+                    fine = words[place] if cell >= 0 else ~words[place]
+                    scratch.pending[waiting, 2] = np.int64(np.uint32(fine) >> (np.uint32(32) - np.uint32(m)))
                 scratch.pending[waiting, 3] = np.int64(coins[place])
                 scratch.work[32 + waiting] = slot + _U(place)
                 waiting += 1

@@ -43,10 +43,10 @@ class StaircaseLaw:
     def cost(self) -> float:
         """The epsilon of one shift by ``steps``, as the table realises it, rounded up.
 
-        Outcomes are rounded down by at most three units of the residue, the tails up; the smallest outcome before the
-        tail has at least 2**-(TAIL_BITS + 8) e**(-3 rate) / steps of the mass.
+        Pieces are rounded down by at most three units of the residue, the tails up; the smallest piece is one integer
+        of the last period, one height below its first.
         """
-        smallest = 2.0 ** -(cells.TAIL_BITS + 8) * math.exp(-3 * float(self.rate.exact)) / self.steps
+        smallest = 2.0 ** -(cells.TAIL_BITS + 1) * math.exp(-float(self.rate.exact)) / (self._one_over_peak() + 1)
         return rounding.float_up(self.rate.exact + Fraction(8 / smallest) / 2**cells.RESIDUE_BITS)
 
     def periods(self) -> list[list[tuple[int, int, int]]]:
