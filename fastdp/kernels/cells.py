@@ -258,10 +258,10 @@ def fill_cell_noise(key, start, table, scratch, out):
 
 
 @kernel
-def fill_cell_noise_within(key, start, table, values, low, high, scratch, out):
-    """Write draws z conditioned on low <= values[i] + z <= high, one per slot start, start + 1, ...
+def fill_cell_noise_within(key, start, table, values, width, scratch, out):
+    """Write draws z conditioned on 0 <= values[i] + z <= width, one per slot start, start + 1, ...
 
-    Pre:  low <= values[i] <= high; the interval is not much narrower than the law's scale, or this takes long.
+    Pre:  0 <= values[i] <= width; the interval is not much narrower than the law's scale, or this takes long.
     Post: out[i] follows the conditional law exactly, as far as the law itself: each draw is repeated until inside.
     Bits: the private stream of slot start + i. The number of draws depends on the value: time is not private.
     """
@@ -277,18 +277,18 @@ def fill_cell_noise_within(key, start, table, values, low, high, scratch, out):
                 fine = next_word(key, work, blocks) >> (_U(64) - m) if m > _U(0) else _U(0)
                 first = next_word(key, work, blocks)
                 noise = _finish(cell, fine, first, table, key, work, blocks)
-                inside = low - values[i] <= noise <= high - values[i]
+                inside = -values[i] <= noise <= width - values[i]
             out[i] = noise
 
 
 @kernel
-def fill_uniform_within(key, start, table, values, low, high, scratch, out):
+def fill_uniform_within(key, start, table, values, width, scratch, out):
     """As fill_cell_noise_within for a Laplace law, fast where the interval is narrower than the scale.
 
-    Pre:  low <= values[i] <= high; (high - low) * rate < 1.
+    Pre:  0 <= values[i] <= width; width * rate < 1.
     Post: a uniform value of the interval, kept with the probability that the law gives its distance.
     """
-    count = _U(high - low + 1)
+    count = _U(width + 1)
     work, blocks = scratch.work, scratch.blocks
     for base in range(0, out.size, GROUP_BLOCKS):
         open_consecutive(key, start + _U(base), work, blocks)
@@ -296,7 +296,7 @@ def fill_uniform_within(key, start, table, values, low, high, scratch, out):
             select_private(start + _U(i), i - base, work)
             kept = False
             while not kept:
-                noise = low + np.int64(draw_below(count, key, work, blocks)) - values[i]
+                noise = np.int64(draw_below(count, key, work, blocks)) - values[i]
                 first = next_word(key, work, blocks)
                 kept = _keep(_U(0), _U(abs(noise)), table.law, first, key, work, blocks)
             out[i] = noise

@@ -80,7 +80,7 @@ class Geometric(Additive):
             return LaplaceLaw(Rate.below(Fraction(epsilon) / steps))
         if bounds[1] - bounds[0] >= 1 << 61:
             raise ParameterError(f"{owner}: bounds must be less than 2**61 apart to resample")
-        law = law_within(epsilon, steps, *bounds)
+        law = law_within(epsilon, steps, bounds[1] - bounds[0])
         check_rate(owner, 1.0, float(1 / law.law.rate.exact))
         return law
 

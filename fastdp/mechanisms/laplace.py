@@ -89,7 +89,7 @@ class Laplace(Additive):
         if self.boundary != "resample":
             return LaplaceLaw(Rate.below(Fraction(epsilon) / steps)), steps, grid
         place = FloatGrid.within(owner, grid, bounds, self.boundary)
-        law = law_within(epsilon, steps, int(place.low), int(place.high))
+        law = law_within(epsilon, steps, int(place.high - place.low))
         check_rate(owner, 1.0, float(1 / law.law.rate.exact))
         return law, steps, grid
 

@@ -40,9 +40,10 @@ class FloatGrid:
         return cls(owner, grid, float(low), float(high), boundary == "fold")
 
     def steps(self, values: np.ndarray) -> np.ndarray:
-        """Values as whole numbers of steps inside the bounds."""
+        """Values as whole numbers of steps above the lower bound, clamped to the bounds."""
         self._check(addition.NOT_A_NUMBER if np.isnan(values).any() else 0)
-        return np.clip(np.rint(values.astype(np.float64) / self.grid), self.low, self.high).astype(np.int64)
+        places = np.clip(np.rint(values.astype(np.float64) / self.grid), self.low, self.high)
+        return (places - self.low).astype(np.int64)
 
     def add(self, values: np.ndarray, noise: np.ndarray, out: np.ndarray) -> None:
         inverse = 1 / self.grid
@@ -84,8 +85,8 @@ class IntegerRange:
         return cls(low - offset, high - offset, -offset, boundary == "fold")
 
     def steps(self, values: np.ndarray) -> np.ndarray:
-        """Values as int64 (uint64 mapped in order) inside the bounds."""
-        return np.clip(values.astype(np.int64) ^ np.int64(self.flip), self.low, self.high)
+        """Values as distances from the lower bound, clamped to the bounds."""
+        return np.clip(values.astype(np.int64) ^ np.int64(self.flip), self.low, self.high) - np.int64(self.low)
 
     def add(self, values: np.ndarray, noise: np.ndarray, out: np.ndarray) -> None:
         add = addition.add_integers_folded if self.folded else addition.add_integers

@@ -53,11 +53,10 @@ class LaplaceLaw:
 
 @dataclass(frozen=True, slots=True)
 class LaplaceWithin:
-    """A Laplace law conditioned on the result staying in [low, high], both in steps."""
+    """A Laplace law conditioned on the result staying in an interval, from 0 to ``width`` steps above its lower end."""
 
     law: LaplaceLaw
-    low: int
-    high: int
+    width: int
 
     def cost(self, steps: int) -> float:
         """The epsilon of one shift: the law's own, and the change of the mass that the interval holds.
@@ -67,17 +66,16 @@ class LaplaceWithin:
         2020, for the discrete law).
         """
         rate = float(self.law.rate.exact)
-        width = self.high - self.low
-        steps = min(steps, width)
-        inward = min(steps, width // 2 + 1)
-        growth = math.log(_mass(rate, inward, width) / _mass(rate, 0, width))
+        steps = min(steps, self.width)
+        inward = min(steps, self.width // 2 + 1)
+        growth = math.log(_mass(rate, inward, self.width) / _mass(rate, 0, self.width))
         return rounding.up((self.law.cost(steps) + max(growth, 0.0)) * (1 + 1e-12))
 
     def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
-        narrow = (self.high - self.low) * self.law.rate.exact < 1
+        narrow = self.width * self.law.rate.exact < 1
         sampler = kernel.fill_uniform_within if narrow else kernel.fill_cell_noise_within
         table = cells.build(self.law.rate, quadratic=False).table
-        sampler(key, slot, table, steps, np.int64(self.low), np.int64(self.high), scratch, out)
+        sampler(key, slot, table, steps, np.int64(self.width), scratch, out)
 
 
 def unconditioned(law: Any) -> Any:
@@ -91,14 +89,14 @@ def _mass(rate: float, place: int, width: int) -> float:
     return tails / -math.expm1(-rate)
 
 
-def law_within(epsilon: float, steps: int, low: int, high: int) -> LaplaceWithin:
+def law_within(epsilon: float, steps: int, width: int) -> LaplaceWithin:
     """The conditioned law with the least noise whose cost for a shift by ``steps`` is at most epsilon."""
-    least, most = 0.0, epsilon / min(steps, high - low)
+    least, most = 0.0, epsilon / min(steps, width)
     for _ in range(100):
         middle = (least + most) / 2
-        law = LaplaceWithin(LaplaceLaw(Rate.below(Fraction(middle))), low, high)
+        law = LaplaceWithin(LaplaceLaw(Rate.below(Fraction(middle))), width)
         least, most = (middle, most) if law.cost(steps) <= epsilon else (least, middle)
-    return LaplaceWithin(LaplaceLaw(Rate.below(Fraction(least))), low, high)
+    return LaplaceWithin(LaplaceLaw(Rate.below(Fraction(least))), width)
 
 
 class LaplaceEach:

@@ -49,6 +49,7 @@ def rates_below(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def sigmas_above(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Numerators of at most 26 bits and shifts of the smallest sigmas above each value, for ``kernels.each``."""
+    values = values * (1 + float(SLACK))
     exponent = np.frexp(values)[1]
     shifts = np.clip(EACH_SIGMA_BITS - 1 - exponent, 0, 32)
     return np.ceil(np.ldexp(values, shifts)).astype(np.uint64), shifts.astype(np.uint64)

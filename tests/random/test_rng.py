@@ -1,0 +1,149 @@
+"""Streams never repeat: not across calls, threads, copies, children or forks."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import fastdp as fd
+from fastdp.random.rng import SLOTS
+
+MECHANISM = fd.Laplace(epsilon=1.0, sensitivity=1.0)
+ZEROS = np.zeros(5_000)
+
+
+def noise(rng) -> bytes:
+    return MECHANISM.randomize(ZEROS, rng=rng).tobytes()
+
+
+def in_children(count: int, work) -> list[bytes]:
+    """Run ``work`` in forked processes, what they return through pipes."""
+    pipes = []
+    for i in range(count):
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:  # pragma: no cover  (a child process)
+            try:
+                with os.fdopen(write, "wb") as out:
+                    out.write(work(i))
+                os._exit(0)
+            except BaseException:  # noqa: BLE001
+                os._exit(1)
+        os.close(write)
+        pipes.append((pid, read))
+    results = []
+    for pid, read in pipes:
+        with os.fdopen(read, "rb") as source:
+            results.append(source.read())
+        assert os.waitpid(pid, 0)[1] == 0
+    return results
+
+
+def test_rng__streams_of_two_keys_differ():
+    assert noise(fd.Rng()) != noise(fd.Rng())
+
+
+def test_rng__calls_of_one_stream_differ():
+    rng = fd.Rng.unsafe_seed(1)
+    assert len({noise(rng) for _ in range(50)}) == 50
+
+
+def test_unsafe_seed__repeats_and_says_so():
+    assert noise(fd.Rng.unsafe_seed(7)) == noise(fd.Rng.unsafe_seed(7)) != noise(fd.Rng.unsafe_seed(8))
+    assert fd.Rng.unsafe_seed(7).is_unsafe
+    assert fd.Rng.unsafe_seed(7).child(1).is_unsafe
+    assert not fd.Rng().is_unsafe
+    assert "unsafe_seed(7)" in repr(fd.Rng.unsafe_seed(7))
+
+
+@pytest.mark.parametrize("seed", [-1, 1.0, "7", None, True])
+def test_unsafe_seed__refuses_what_is_no_seed(seed):
+    with pytest.raises(fd.ParameterError, match="seed"):
+        fd.Rng.unsafe_seed(seed)
+
+
+def test_child__is_independent_and_one_per_label():
+    """The same label is the same stream going on, never the same noise again."""
+    rng = fd.Rng.unsafe_seed(7)
+    assert rng.child(3) is rng.child(3)
+    labels = [3, "3", b"3", 4, "", b"", "ä"]
+    seen = {noise(rng.child(label)) for label in labels} | {noise(rng)} | {noise(rng.child(3).child(3))}
+    assert len(seen) == len(labels) + 2
+    assert noise(fd.Rng.unsafe_seed(7).child("x")) == noise(fd.Rng.unsafe_seed(7).child("x"))
+
+
+@pytest.mark.parametrize("label", [None, 1.5, True, ("a",)])
+def test_child__refuses_other_labels(label):
+    with pytest.raises(fd.ParameterError, match="label"):
+        fd.Rng().child(label)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps, lambda rng: rng.__reduce_ex__(4)])
+def test_rng__cannot_be_copied(duplicate):
+    with pytest.raises(fd.UnsafeRngError, match="child"):
+        duplicate(fd.Rng())
+
+
+def test_rng__shows_no_key():
+    rng = fd.Rng.unsafe_seed(1)
+    assert rng._key.hex() not in repr(rng)
+    assert not hasattr(rng, "__dict__")
+
+
+def test_reserve__refuses_to_wrap():
+    rng = fd.Rng()
+    rng.reserve(SLOTS - 10)
+    with pytest.raises(fd.UnsafeRngError, match="child"):
+        rng.reserve(11)
+    rng.reserve(10)
+
+
+def test_reserve__hands_out_no_slot_twice_across_threads():
+    """8 threads, small and large calls mixed: ranges are disjoint, and so is the noise."""
+    rng = fd.Rng.unsafe_seed(3)
+    with ThreadPoolExecutor(8) as pool:
+        ranges = list(pool.map(lambda i: (int(rng.reserve(i % 97 + 1).start), i % 97 + 1), range(4_000)))
+        draws = list(pool.map(lambda _: noise(rng), range(64)))
+    ranges.sort()
+    assert all(a + n <= b for (a, n), (b, _) in zip(ranges, ranges[1:], strict=False))
+    assert len(set(draws)) == 64
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+class TestFork:
+    """8 forked children after a warm parent, with threads in use, draw noise of their own."""
+
+    @pytest.mark.parametrize("make", [fd.Rng, lambda: fd.Rng.unsafe_seed(5), lambda: fd.Rng().child("a")])
+    def test_rng__a_forked_stream_repeats_nothing(self, make):
+        rng = make()
+        noise(rng)
+        MECHANISM.randomize(np.zeros(400_000), rng=rng)  # the pool is running
+        children = in_children(8, lambda _i: noise(rng) + noise(rng.child(1)))
+        parts = [part[i : i + ZEROS.nbytes] for part in children for i in (0, ZEROS.nbytes)]
+        assert len({*parts, noise(rng), noise(rng.child(1))}) == 18
+
+    def test_default_stream__repeats_nothing_and_threads_work(self):
+        big = np.zeros(400_000)
+        MECHANISM.randomize(big)
+        draws = in_children(8, lambda _i: MECHANISM.randomize(big)[:1000].tobytes())
+        assert len({*draws, MECHANISM.randomize(big)[:1000].tobytes()}) == 9
+
+    def test_grandchildren__repeat_nothing(self):
+        rng = fd.Rng()
+        noise(rng)
+        children = in_children(2, lambda _i: b"".join(in_children(2, lambda _j: noise(rng))) + noise(rng))
+        parts = [child[i * ZEROS.nbytes : (i + 1) * ZEROS.nbytes] for child in children for i in range(3)]
+        assert len({*parts, noise(rng)}) == 7
+
+    def test_an_unguarded_stream__is_caught(self, monkeypatch):
+        """The mutant without the guard repeats its noise in every child, and this test sees it."""
+        rng = fd.Rng()
+        noise(rng)
+        monkeypatch.setattr(fd.Rng, "_rekey_after_fork", lambda self: None)
+        assert len(set(in_children(8, lambda _i: noise(rng)))) == 1
