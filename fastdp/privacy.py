@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Literal
 
 from fastdp import rounding, validation
@@ -53,8 +54,8 @@ class Privacy:
         size = validation.positive_integer("Privacy.group", "size", size)
         if size == 1:
             return self
-        epsilon = None if self.epsilon is None else rounding.up(self.epsilon * size, 1)
-        rho = None if self.rho is None else rounding.up(self.rho * size * size, 2)
+        epsilon = None if self.epsilon is None else rounding.float_up(Fraction(self.epsilon) * size)
+        rho = None if self.rho is None else rounding.float_up(Fraction(self.rho) * size * size)
         delta = self.delta
         if delta:
             exponent = (size - 1) * (self.epsilon if self.epsilon is not None else 0.0)
@@ -69,7 +70,7 @@ class Privacy:
         """The smallest epsilon that this guarantee implies at ``delta``, rounded up.
 
         >>> round(Privacy(rho=0.1).epsilon_at(1e-6), 3)
-        2.133
+        2.142
         """
         delta = validation.probability("Privacy.epsilon_at", "delta", delta)
         options = []

@@ -50,4 +50,6 @@ def test_set_threads__refuses_what_is_no_count(count):
 def test_threads__come_from_the_environment(value, outcome):
     code = "import fastdp\ntry:\n print(fastdp.get_threads())\nexcept Exception as e:\n print(type(e).__name__)"
     env = {"FASTDP_THREADS": value, "PATH": "/usr/bin"}
-    assert subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True).stdout.strip() == outcome
+    assert (
+        subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True).stdout.strip() == outcome
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fastdp.kernels import words
 from fastdp.noise.gaussian import GaussianEach
 from fastdp.noise.laplace import LaplaceEach
-from fastdp.kernels import words
 from tests.reference.laws import gaussian_pmf, laplace_pmf
 from tests.reference.statistics import chisquare_p
 

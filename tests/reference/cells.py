@@ -7,7 +7,6 @@ settles early must come out the same here), its 128-bit arithmetic, and the orde
 from __future__ import annotations
 
 from bisect import bisect_right
-from fractions import Fraction
 from itertools import accumulate
 
 from tests.reference.chacha import Private, plane_word
