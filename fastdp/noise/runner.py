@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from fastdp.columns.buffers import fresh
 from fastdp.columns.numeric import NumericColumn, read_block
 from fastdp.kernels.words import Scratch, make_scratch
 from fastdp.parallel import BLOCK, for_each_block
@@ -47,7 +48,7 @@ def add_noise(owner: str, column: NumericColumn, rng: Rng, law: Law, place: Plac
     results = []
     offset = 0
     for piece in column.pieces:
-        result = np.empty(piece.size, column.result_dtype)
+        result = fresh(piece.size, column.result_dtype)
 
         def work(
             start: int, stop: int, piece: np.ndarray = piece, result: np.ndarray = result, at: int = offset

@@ -1,0 +1,1 @@
+"""What fastdp costs, measured beside its rivals: ``python -m benchmarks.run``, then ``python -m benchmarks.report``."""

@@ -1,0 +1,114 @@
+"""The libraries that are measured, and the jobs that each can do."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from benchmarks import ways
+from benchmarks.ways import Way
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library, how it is called here, and the largest input it is given: slow ones get less, and count per value.
+
+    ``ways`` are by kind of job, or by a job's name where only that one can be done.
+    """
+
+    name: str
+    note: str
+    ways: dict[str, Way] = field(repr=False)
+    module: str = "numpy"
+    package: str | None = None
+    largest: int | None = None
+
+    @functools.cached_property
+    def missing(self) -> str | None:
+        """Why the library cannot be used here, file paths left out; None if it can."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                importlib.import_module(self.module)
+        except (ImportError, OSError, AttributeError) as error:
+            return f"{type(error).__name__}: " + re.sub(r"\s+\(?/\S+", "", str(error))
+        return None
+
+
+_NOISES = ("laplace", "geometric", "gaussian", "discrete-gaussian")
+_COPY = Way(ways.memcpy, law="none", exact=lambda values: values)
+
+_ALL = (
+    Library(
+        "fastdp",
+        "one thread, keyed by the operating system",
+        dict.fromkeys(_NOISES, Way(ways.fastdp_noise))
+        | {"keystream": Way(ways.fastdp_keystream, exact=ways.openssl_in_lane_order)},
+        module="fastdp",
+        package="fastdp",
+    ),
+    Library("memcpy", "numpy.copyto into an array that exists", dict.fromkeys((*_NOISES, "keystream"), _COPY)),
+    Library(
+        "numpy",
+        "the obvious vectorised code on numpy.random.default_rng(); unsafe",
+        ways.numpy_ways(np.random.default_rng),
+        package="numpy",
+    ),
+    Library(
+        "numpy-tuned",
+        "the fastest we found in numpy: SFC64, differences of exponentials, arithmetic in place; unsafe",
+        ways.tuned_ways(),
+    ),
+    Library(
+        "mkl_random",
+        "the same code on the faster of its generators, SFMT19937, or ARS5 for geometric and bytes; unsafe",
+        ways.mkl_ways(),
+        module="mkl_random",
+        package="mkl_random",
+    ),
+    Library(
+        "randomgen",
+        "the same code on numpy's Generator over randomgen's ChaCha20: cryptographic bits, unsafe floats",
+        ways.numpy_ways(ways.randomgen_source),
+        module="randomgen",
+        package="randomgen",
+    ),
+    Library(
+        "opendp",
+        "safe vector mechanisms of known size, floats on the same grid as fastdp's, faster than its default one",
+        {
+            "laplace": Way(ways.opendp_way("make_laplace", "l1_distance")),
+            "geometric": Way(ways.opendp_way("make_laplace", "l1_distance")),
+            "gaussian": Way(ways.opendp_way("make_gaussian", "l2_distance")),
+            "discrete-gaussian": Way(ways.opendp_way("make_gaussian", "l2_distance")),
+        },
+        module="opendp.prelude",
+        package="opendp",
+        largest=20_000,
+    ),
+    Library(
+        "diffprivlib",
+        "one value at a time, as it works",
+        {
+            "laplace": Way(ways.diffprivlib_way("Laplace")),
+            "geometric": Way(ways.diffprivlib_way("Geometric")),
+            "gaussian-float64": Way(ways.diffprivlib_way("GaussianAnalytic", epsilon=1.0, delta=1e-6)),
+        },
+        module="diffprivlib.mechanisms",
+        package="diffprivlib",
+        largest=20_000,
+    ),
+    Library(
+        "cryptography",
+        "OpenSSL's ChaCha20 on zeros, into a fresh array",
+        {"keystream": Way(lambda _job, zeros: lambda: ways.openssl(zeros))},
+        module="cryptography.hazmat.primitives.ciphers",
+        package="cryptography",
+    ),
+)
+LIBRARIES = {library.name: library for library in _ALL}

@@ -1,0 +1,177 @@
+"""Every job and every library that does it: one list for the checks and for the clock."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import fastdp as fd
+from benchmarks.laws import LAWS, p_value
+from benchmarks.libraries import LIBRARIES, Library
+from benchmarks.ways import Call, Way
+
+ALPHA = 1e-4
+QUICK = 10
+"""A quick run gives every job a tenth of its input."""
+
+
+class CheckError(AssertionError):
+    """An output does not follow its law, and must not be timed."""
+
+
+@functools.lru_cache(maxsize=16)
+def make_input(dtype: str, size: int) -> np.ndarray:
+    """Zeros for bytes, else numbers from 0 to 100; read-only, for all libraries share it."""
+    source = np.random.default_rng(2026)
+    made: Any
+    if dtype == "uint8":
+        made = np.zeros(size, np.uint8)
+    elif dtype == "int64":
+        made = source.integers(0, 100, size)
+    else:
+        made = source.uniform(0, 100, size).astype(dtype, copy=False)
+    made.flags.writeable = False
+    return made
+
+
+@dataclass(frozen=True)
+class Job:
+    """Something worth timing: ``size`` values of ``dtype`` in, as many out, whose noise follows the law of ``kind``."""
+
+    name: str
+    topic: str
+    kind: str
+    dtype: str
+    description: str
+    mechanism: Callable[[], Any]
+    unit: str = "values"
+    size: int = 4_000_000
+
+    @functools.cached_property
+    def scale(self) -> float:
+        """The scale of the noise, the same for every library."""
+        return float(self.mechanism().scale) if self.topic == "noise" else 1.0
+
+    @functools.cached_property
+    def granularity(self) -> float:
+        """The grid that floats are put on."""
+        return float(self.mechanism().granularity)
+
+    def draws(self, output: Any, size: int) -> np.ndarray:
+        """What an output of ``size`` adds to its input; the bytes themselves for a keystream."""
+        if self.kind == "keystream":
+            return np.frombuffer(output, np.uint8)
+        noisy = np.asarray(output)
+        if noisy.shape != (size,) or (isinstance(output, np.ndarray) and noisy.dtype != self.dtype):
+            raise CheckError(f"{self.name}: an output of {size} {self.dtype} is due, got {noisy.size} {noisy.dtype}")
+        return noisy - make_input(self.dtype, size).astype(np.result_type(self.dtype, np.int64))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One job done by one library. ``setup(size)`` gives the call that does the whole job once."""
+
+    job: Job
+    library: Library
+    way: Way
+
+    def __str__(self) -> str:
+        return f"{self.job.name}-{self.library.name}"
+
+    def size(self, *, quick: bool = False) -> int:
+        """How many values this library is given."""
+        size = min(self.job.size, self.library.largest or self.job.size)
+        return size // QUICK if quick else size
+
+    def setup(self, size: int) -> Call:
+        return self.way.make(self.job, make_input(self.job.dtype, size))
+
+    def check(self, call: Call, size: int) -> float | None:
+        """The p-value of the call's output under its law, None for outputs that are compared one by one.
+
+        Raises CheckError if it lies below ALPHA twice in a row: chance alone does that once in 10**8.
+        """
+        output = call()
+        due = self.way.exact(make_input(self.job.dtype, size)) if self.way.exact else None
+        if due is not None and not np.array_equal(due, output):
+            raise CheckError(f"{self}: the output is not what it must be")
+        law = self.way.law or self.job.kind
+        if law == "none":
+            return None
+        for drawn in (output, None):
+            p = p_value(LAWS[law](self.job.scale), self.job.draws(call() if drawn is None else drawn, size))
+            if p >= ALPHA:
+                return p
+        raise CheckError(f"{self}: the output does not follow its law, p = {p:.2g}")
+
+
+def _noise(name: str, kind: str, dtype: str, description: str, mechanism: Callable[[], Any]) -> Job:
+    return Job(name, "noise", kind, dtype, description, mechanism)
+
+
+JOBS = (
+    _noise(
+        "laplace-float64", "laplace", "float64", "Laplace, sensitivity 1, epsilon 1",
+        lambda: fd.Laplace(epsilon=1.0, sensitivity=1.0),
+    ),
+    _noise(
+        "laplace-float64-small-epsilon", "laplace", "float64", "Laplace, sensitivity 1, epsilon 0.01",
+        lambda: fd.Laplace(epsilon=0.01, sensitivity=1.0),
+    ),
+    _noise(
+        "laplace-float32", "laplace", "float32", "Laplace, sensitivity 1, epsilon 1",
+        lambda: fd.Laplace(epsilon=1.0, sensitivity=1.0),
+    ),
+    _noise(
+        "geometric-int64-1.4", "geometric", "int64", "two-sided geometric, scale 1.4",
+        lambda: fd.Geometric(scale=1.4),
+    ),
+    _noise(
+        "geometric-int64-1400", "geometric", "int64", "two-sided geometric, scale 1,400",
+        lambda: fd.Geometric(scale=1400.0),
+    ),
+    _noise(
+        "gaussian-float64", "gaussian", "float64", "Gaussian, sensitivity 1, epsilon 1, delta 1e-6",
+        lambda: fd.Gaussian(epsilon=1.0, delta=1e-6, sensitivity=1.0),
+    ),
+    _noise(
+        "gaussian-float64-rho", "gaussian", "float64", "Gaussian, sensitivity 1, rho 0.5",
+        lambda: fd.Gaussian(rho=0.5, sensitivity=1.0),
+    ),
+    _noise(
+        "discrete-gaussian-5", "discrete-gaussian", "int64", "discrete Gaussian, sigma 5",
+        lambda: fd.DiscreteGaussian(scale=5.0),
+    ),
+    Job(
+        "keystream", "keystream", "keystream", "uint8", "random bytes, written to memory",
+        lambda: None, unit="bytes", size=32_000_000,
+    ),
+)  # fmt: skip
+TOPICS = tuple(dict.fromkeys(job.topic for job in JOBS))
+
+
+def _entries() -> list[Entry]:
+    found = []
+    for job in JOBS:
+        for library in LIBRARIES.values():
+            way = library.ways.get(job.name) or library.ways.get(job.kind)
+            if way is not None:
+                found.append(Entry(job, library, way))
+    return found
+
+
+ENTRIES = tuple(_entries())
+
+
+def entries(*, topic: str | None = None, job: str | None = None) -> list[Entry]:
+    """The entries of a topic, of a job, or all."""
+    return [entry for entry in ENTRIES if topic in {None, entry.job.topic} and job in {None, entry.job.name}]
+
+
+def entry(job: str, library: str) -> Entry:
+    """The one entry of that job and library."""
+    return next(found for found in entries(job=job) if found.library.name == library)
