@@ -32,6 +32,7 @@ def jobs() -> Iterator[tuple[str, Callable[[], Any]]]:
     for dtype in INTEGERS:
         yield f"Geometric {dtype}", call(Geometric(epsilon=1.0), dtype)
         yield f"Geometric {dtype}, folded", call(Geometric(epsilon=1.0, bounds=(0, 8), boundary="fold"), dtype)
+    yield "Geometric of middle scale", call(Geometric(scale=1000.0), "int64")
     wide = Laplace(epsilon=1.0, sensitivity=1.0, bounds=(0, 8), boundary="resample")
     narrow = Laplace(epsilon=0.1, sensitivity=1.0, bounds=(0, 1), boundary="resample")
     yield "Laplace, resampled", call(wide, "float64")

@@ -57,7 +57,7 @@ class CellTable(NamedTuple):
 
 
 @inlined
-def _draw_residue(table, key, work, blocks):
+def draw_residue(table, key, work, blocks):
     """The cell of an ambiguous entry: the first whose 128-bit cumulative threshold lies above a fresh uniform."""
     uniform = next_word(key, work, blocks)
     low = np.int64(table.residue_guide[np.int64(uniform >> _U(52))])
@@ -76,12 +76,12 @@ def _draw_cell(table, key, work, blocks):
     index = next_word(key, work, blocks) >> (_U(48) + table.law[7])
     cell = np.int64(table.cells[np.int64(index)])
     if cell == AMBIGUOUS:
-        cell = _draw_residue(table, key, work, blocks)
+        cell = draw_residue(table, key, work, blocks)
     return cell
 
 
 @inlined
-def _leave_tail(cell, table, key, work, blocks):
+def leave_tail(cell, table, key, work, blocks):
     """A cell of the table and the distance wrapped: beyond the table the law repeats itself one wrap further out."""
     wrapped = np.int64(0)
     upward = cell >= 0
@@ -111,10 +111,10 @@ def _finish(cell, fine, first, table, key, work, blocks):
     """The exact draw of a lane that its first words left open: a cell, fine bits, and 64 bits to keep them or not."""
     m, quadratic = table.law[0], table.law[5] != _U(0)
     if cell == AMBIGUOUS:
-        cell = _draw_residue(table, key, work, blocks)
+        cell = draw_residue(table, key, work, blocks)
     wrapped = np.int64(0)
     while True:
-        cell, further = _leave_tail(cell, table, key, work, blocks)
+        cell, further = leave_tail(cell, table, key, work, blocks)
         wrapped += further
         upward = cell >= 0
         magnitude = _U(cell if upward else ~cell)
@@ -156,7 +156,8 @@ def _flag_narrow(halves, cells, index_shift, flags, out):
 
 
 @inlined
-def _look_up(halves, cells, index_shift, found):
+def look_up(halves, cells, index_shift, found):
+    """Write the table's entry for each half word."""
     for lane in range(halves.size):
         found[lane] = cells[halves[lane] >> index_shift]
 
@@ -232,7 +233,7 @@ def fill_cell_noise(key, start, table, scratch, out):
                 _split_coins(scratch.coins, np.uint16(m), scratch.words)
             elif m <= _U(16):
                 _split_words(scratch.words, scratch.coins)
-            _look_up(halves, table.cells, index_shift, scratch.found)
+            look_up(halves, table.cells, index_shift, scratch.found)
             _flag_wide(scratch.found[:count], coins, words, table.law, scratch.flags, target)
         for word in range((count + 7) // 8):
             flagged = scratch.flag_words[word]
@@ -315,7 +316,7 @@ def fill_stairs(key, start, table, first_step, steps, scratch, out):
         open_consecutive(key, start + _U(base), work, blocks)
         for i in range(base, min(base + GROUP_BLOCKS, out.size)):
             select_private(start + _U(i), i - base, work)
-            cell, wrapped = _leave_tail(_draw_cell(table, key, work, blocks), table, key, work, blocks)
+            cell, wrapped = leave_tail(_draw_cell(table, key, work, blocks), table, key, work, blocks)
             side = 0 if cell >= 0 else 1
             piece = cell if cell >= 0 else ~cell
             within = np.int64(draw_below(steps[side, piece], key, work, blocks))

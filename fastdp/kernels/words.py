@@ -42,7 +42,7 @@ BLOCK_WORDS = 8
 
 
 class Scratch(NamedTuple):
-    """One thread's working memory, about 24 KiB; two names for one buffer where kernels read it at two widths."""
+    """One thread's working memory, about 18 KiB; two names for one buffer where kernels read it at two widths."""
 
     halves: np.ndarray  # uint16[TILE]
     halves_raw: np.ndarray  # the same, as uint32
@@ -50,6 +50,7 @@ class Scratch(NamedTuple):
     coins_raw: np.ndarray  # the same, as uint32
     words: np.ndarray  # uint32[TILE]
     found: np.ndarray  # int16[TILE]
+    digits: np.ndarray  # int16[TILE]
     flags: np.ndarray  # uint8[TILE]
     flag_words: np.ndarray  # the same, as uint64
     pending: np.ndarray  # int64[16, 4]: place, cell, fine bits and coin of the flagged lanes
@@ -68,6 +69,7 @@ def make_scratch() -> Scratch:
         coins_raw=coins_raw,
         words=np.zeros(TILE, np.uint32),
         found=np.zeros(TILE, np.int16),
+        digits=np.zeros(TILE, np.int16),
         flags=flag_words.view(np.uint8),
         flag_words=flag_words,
         pending=np.zeros((GROUP_BLOCKS, 4), np.int64),

@@ -93,7 +93,7 @@ def realise(
           is left over goes to the outermost: rounding makes more noise, never less.
     """
     total = sum(weights.values())
-    slots = {v: 0 if v in outermost else (w << bits) // total for v, w in weights.items()}
+    slots = {v: 0 if v in (TAIL_UP, TAIL_DOWN) else (w << bits) // total for v, w in weights.items()}
     ambiguous = (1 << bits) - sum(slots.values())
     residues = {
         v: (((w << bits) - slots[v] * total) << RESIDUE_BITS) // (ambiguous * total) for v, w in weights.items()
@@ -115,14 +115,30 @@ def build(rate: Rate, *, quadratic: bool) -> Realised:
     value = float(rate.exact)
     scale = math.sqrt(0.5 / value) if quadratic else 1 / value
     m = 0 if scale < SMALLEST_WIDE_SCALE else int(math.log2(scale / SMALLEST_WIDE_SCALE)) + 1
-    if quadratic:
-        weights, wrap = _gaussian_weights(rate, m), 0
-        outermost = max(weights), min(weights)
-    else:
-        wrap = max(1, math.ceil(TAIL_BITS * math.log(2) / (value * 2.0**m)))
-        weights = _laplace_weights(rate, m, wrap)
-        outermost = TAIL_UP, TAIL_DOWN
     bits = 12 if scale < SMALLEST_LONG_TABLE else 16
+    if not quadratic:
+        return build_laplace(rate, m, bits)
+    weights = _gaussian_weights(rate, m)
+    return realised(rate, weights, (max(weights), min(weights)), m=m, wrap=0, bits=bits, quadratic=True)
+
+
+def build_laplace(rate: Rate, m: int, bits: int = 16) -> Realised:
+    """The table of the discrete Laplace in cells of 2**m."""
+    wrap = max(1, math.ceil(TAIL_BITS * math.log(2) / (float(rate.exact) * 2.0**m)))
+    return realised(rate, _laplace_weights(rate, m, wrap), (TAIL_UP, TAIL_DOWN), m=m, wrap=wrap, bits=bits)
+
+
+def realised(
+    rate: Rate,
+    weights: dict[int, int],
+    outermost: tuple[int, int],
+    *,
+    m: int,
+    wrap: int,
+    bits: int = 16,
+    quadratic: bool = False,
+) -> Realised:
+    """The integers that a table of 2**bits entries makes of the weights, and the table."""
     slots, residues, ambiguous = realise(weights, outermost, bits)
     law = _law(rate, quadratic, m, wrap, bits)
     return Realised(rate, quadratic, m, wrap, 1 << bits, ambiguous, slots, residues, arrange(law, slots, residues))

@@ -12,8 +12,9 @@ import numpy as np
 from fastdp import rounding
 from fastdp.kernels import cells as kernel
 from fastdp.kernels import each
+from fastdp.kernels.digits import fill_digit_noise
 from fastdp.kernels.words import Scratch
-from fastdp.noise import cells
+from fastdp.noise import cells, digits
 from fastdp.noise.rates import Rate, rates_below
 
 
@@ -48,7 +49,11 @@ class LaplaceLaw:
         return max(0, math.ceil(-beyond / rate - 1 - 1e-12))
 
     def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
-        kernel.fill_cell_noise(key, slot, cells.build(self.rate, quadratic=False).table, scratch, out)
+        if digits.serves(self.rate):
+            tables = digits.build(self.rate)
+            fill_digit_noise(key, slot, tables.coarse.table, tables.fine.table, scratch, out)
+        else:
+            kernel.fill_cell_noise(key, slot, cells.build(self.rate, quadratic=False).table, scratch, out)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,96 @@
+"""Two tables, one law."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from fastdp.kernels import words
+from fastdp.kernels.digits import fill_digit_noise
+from fastdp.noise import digits
+from fastdp.noise.laplace import LaplaceLaw
+from fastdp.noise.rates import Rate
+from tests.reference.cells import AMBIGUOUS, COINS, HALVES, PRIVATE, TAIL_DOWN, TAIL_UP, CellSampler
+from tests.reference.chacha import Private, plane_word
+from tests.reference.laws import laplace_pmf
+from tests.reference.statistics import chisquare_p
+
+KEY = np.array([3, 1, 4, 1, 5, 9, 2, 2**32 - 6], np.uint32)
+SCALES = [128.0, 333.3, 1400.0, 4095.0]
+
+
+def tables_of(scale: float) -> digits.Digits:
+    return digits.build(Rate.below(1 / Fraction(scale)))
+
+
+def draw(tables: digits.Digits, start: int, count: int) -> np.ndarray:
+    out = np.zeros(count, np.int64)
+    args = (tables.coarse.table, tables.fine.table, words.make_scratch(), out)
+    fill_digit_noise(KEY, np.uint64(start), *args)
+    return out
+
+
+def long_way(tables: digits.Digits, slot: int) -> int:
+    """The same bits, by hand."""
+    key = tuple(int(k) for k in KEY)
+    coarse, fine = CellSampler(tables.coarse, KEY), CellSampler(tables.fine, KEY)
+    cell = coarse.cells[plane_word(key, HALVES, slot, 16)]
+    digit = fine.cells[plane_word(key, COINS, slot, 16)]
+    private = Private(key, slot, PRIVATE)
+    cell = coarse._residue(private) if cell == AMBIGUOUS else cell
+    up, wrapped = cell >= 0, 0
+    while cell in (TAIL_UP, TAIL_DOWN):
+        wrapped += tables.coarse.wrap
+        cell = coarse._cell(private)
+        while (cell >= 0) != up:
+            cell = coarse._cell(private)
+    digit = fine._residue(private) if digit == AMBIGUOUS else digit
+    value = (((cell if up else ~cell) + wrapped) << tables.coarse.m) + digit
+    return value if up else ~value
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_fill_digit_noise__agrees_with_plain_python(scale):
+    tables = tables_of(scale)
+    ambiguous = set(np.flatnonzero(tables.coarse.table.cells == AMBIGUOUS).tolist())
+    key = tuple(int(k) for k in KEY)
+    rare = [slot for slot in range(60_000) if plane_word(key, HALVES, slot, 16) in ambiguous]
+    assert len(rare) > 20
+    draws = draw(tables, 0, 60_000)
+    for slot in [*range(1000, 1100), *rare]:
+        assert draws[slot] == long_way(tables, slot)
+    assert np.array_equal(draw(tables, 777, 5_000), draws[777:5777])
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_fill_digit_noise__follows_its_law(scale):
+    """1e7 draws against the exact law; a scale 1 % larger is rejected."""
+    tables = tables_of(scale)
+    rate, reach = float(tables.coarse.rate.exact), int(25 * scale)
+    draws = draw(tables, 5, 10_000_000)
+    assert chisquare_p(draws, laplace_pmf(rate, reach), -reach) > 1e-3
+    assert chisquare_p(draws, laplace_pmf(rate, reach), -reach, bins=100) > 1e-3
+    assert chisquare_p(draws, laplace_pmf(rate / 1.01, reach), -reach, bins=100) < 1e-6
+
+
+@pytest.mark.parametrize("scale", [*SCALES, 200.0, 1000.0, 2047.9, 2048.1])
+def test_digits__cost_no_more_than_stated(scale):
+    """Fine digits decay at the exact rate within the part of the stated cost that the cells leave."""
+    tables = tables_of(scale)
+    rate = mpmath.mpf(tables.fine.rate.numerator) / mpmath.mpf(2) ** tables.fine.rate.shift
+    size = 1 << tables.coarse.m
+    with mpmath.workprec(400):
+        masses = [tables.fine.probability(digit) for digit in range(size)]
+        assert sum(masses) == 1
+        deviations = [
+            mpmath.log(mpmath.mpf(p.numerator) / p.denominator) + rate * digit for digit, p in enumerate(masses)
+        ]
+        spread = max(deviations) - min(deviations)
+        stated = Fraction(LaplaceLaw(tables.fine.rate).cost(1)) - tables.fine.rate.exact
+        assert spread <= mpmath.mpf(stated.numerator) / stated.denominator / 100
+    from tests.noise.test_tables import worst_shortfall
+
+    assert worst_shortfall(tables.coarse) <= stated * Fraction(9, 10)
