@@ -147,10 +147,11 @@ def read_block(owner: str, piece: np.ndarray, start: int, stop: int, dtype: np.d
         block = piece.reshape(-1)[start:stop]
     else:
         block = piece.flat[start:stop]
-    if dtype.kind == "f" and block.dtype.kind in "iu" and block.dtype.itemsize == 8 and block.size:
-        low, high = int(block.min()), int(block.max())
-        if low < -EXACT_INTEGER or high > EXACT_INTEGER:
-            raise DomainError(f"{owner}: integers beyond 2**53 have no exact float64; use an integer mechanism")
-    block = np.require(block, dtype, ["C", "A"]).view()
-    block.flags.writeable = False
+    if block.dtype != dtype or not block.flags.carray:
+        if dtype.kind == "f" and block.dtype.kind in "iu" and block.dtype.itemsize == 8 and block.size:
+            low, high = int(block.min()), int(block.max())
+            if low < -EXACT_INTEGER or high > EXACT_INTEGER:
+                raise DomainError(f"{owner}: integers beyond 2**53 have no exact float64; use an integer mechanism")
+        block = np.require(block, dtype, ["C", "A"]).view()
+    block.setflags(write=False)
     return block

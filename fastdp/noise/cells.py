@@ -122,9 +122,9 @@ def build(rate: Rate, *, quadratic: bool) -> Realised:
     return realised(rate, weights, (max(weights), min(weights)), m=m, wrap=0, bits=bits, quadratic=True)
 
 
-def build_laplace(rate: Rate, m: int, bits: int = 16) -> Realised:
-    """The table of the discrete Laplace in cells of 2**m."""
-    wrap = max(1, math.ceil(TAIL_BITS * math.log(2) / (float(rate.exact) * 2.0**m)))
+def build_laplace(rate: Rate, m: int, bits: int = 16, tail_bits: int | None = None) -> Realised:
+    """The table of the discrete Laplace in cells of 2**m, up to where 2**-tail_bits of a side is left."""
+    wrap = max(1, math.ceil((tail_bits or TAIL_BITS) * math.log(2) / (float(rate.exact) * 2.0**m)))
     return realised(rate, _laplace_weights(rate, m, wrap), (TAIL_UP, TAIL_DOWN), m=m, wrap=wrap, bits=bits)
 
 

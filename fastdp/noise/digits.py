@@ -6,22 +6,32 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
+from fastdp.kernels.cells import AMBIGUOUS
+from fastdp.kernels.digits import UNDECIDED
 from fastdp.noise import cells
 from fastdp.noise.rates import Rate
 from fastdp.noise.weights import PRECISION, exp_fixed, multiply_fixed
 
 SMALLEST_SCALE = cells.SMALLEST_WIDE_SCALE
-LARGEST_SCALE = 4096
+LARGEST_SCALE = 2048
 COARSE_SCALE = 16
 """Cells per scale are kept below this; more cells would leave more entries of the coarse table ambiguous, fewer would
 need more digits in the fine one."""
 
 
+TAIL_BITS = 11
+"""The coarse table ends early enough for its cells to fit a byte."""
+
+
 class Digits(NamedTuple):
-    """The coarse cells and the fine digits of one law."""
+    """The coarse cells and the fine digits of one law, and the entries of both tables as bytes."""
 
     coarse: cells.Realised
     fine: cells.Realised
+    coarse_bytes: np.ndarray
+    fine_bytes: np.ndarray
 
 
 def serves(rate: Rate) -> bool:
@@ -44,4 +54,9 @@ def build(rate: Rate) -> Digits:
         weight = multiply_fixed(weight, step)
     largest = max(weights)
     fine = cells.realised(rate, weights, (largest, largest - 1), m=0, wrap=0)
-    return Digits(cells.build_laplace(rate, m), fine)
+    coarse = cells.build_laplace(rate, m, tail_bits=TAIL_BITS)
+    return Digits(coarse, fine, _as_bytes(coarse.table.cells), _as_bytes(fine.table.cells))
+
+
+def _as_bytes(entries: np.ndarray) -> np.ndarray:
+    return np.where(entries == AMBIGUOUS, UNDECIDED, entries).astype(np.int8)

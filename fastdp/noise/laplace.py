@@ -51,7 +51,8 @@ class LaplaceLaw:
     def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
         if digits.serves(self.rate):
             tables = digits.build(self.rate)
-            fill_digit_noise(key, slot, tables.coarse.table, tables.fine.table, scratch, out)
+            coarse, fine = tables.coarse.table, tables.fine.table
+            fill_digit_noise(key, slot, coarse, fine, tables.coarse_bytes, tables.fine_bytes, scratch, out)
         else:
             kernel.fill_cell_noise(key, slot, cells.build(self.rate, quadratic=False).table, scratch, out)
 
