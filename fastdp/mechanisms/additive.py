@@ -13,7 +13,8 @@ from fastdp.columns.numeric import Kind, Nulls, read_numeric
 from fastdp.errors import ParameterError
 from fastdp.noise.cells import LARGEST_RATE, LARGEST_SCALE
 from fastdp.noise.grid import BOUNDARIES
-from fastdp.noise.runner import Law, Place, add_noise
+from fastdp.noise.runner import Place, add_noise
+from fastdp.noise.sampling import Law
 from fastdp.random.rng import Rng, resolve
 from fastdp.validation import PerRecord
 

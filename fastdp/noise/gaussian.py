@@ -16,6 +16,7 @@ from fastdp.kernels import each
 from fastdp.kernels.words import Scratch
 from fastdp.noise import cells
 from fastdp.noise.rates import Rate, sigmas_above
+from fastdp.noise.sampling import Fill
 from fastdp.privacy import DISTANCE
 
 SUMMED_SIGMA = 512
@@ -138,8 +139,9 @@ class GaussianLaw:
     def half_width(self, level: float) -> int:
         return int(_half_widths(np.array([self.sigma]), level)[0])
 
-    def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
-        kernel.fill_cell_noise(key, slot, cells.build(self.rate, quadratic=True).table, scratch, out)
+    def sampler(self) -> Fill:
+        table = cells.build(self.rate, quadratic=True).table
+        return lambda key, slot, _first, _steps, scratch, out: kernel.fill_cell_noise(key, slot, table, scratch, out)
 
 
 class GaussianEach:
@@ -159,9 +161,12 @@ class GaussianEach:
     def half_width(self, level: float) -> np.ndarray:
         return _half_widths(self.sigma, level)
 
-    def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
-        chosen = slice(first, first + out.size)
-        each.fill_gaussian_each(key, slot, self._numerators[chosen], self._shifts[chosen], scratch, out)
+    def sampler(self) -> Fill:
+        def fill(key: np.ndarray, slot: Any, first: int, _steps: Any, scratch: Scratch, out: np.ndarray) -> None:
+            chosen = slice(first, first + out.size)
+            each.fill_gaussian_each(key, slot, self._numerators[chosen], self._shifts[chosen], scratch, out)
+
+        return fill
 
 
 def _small_law(sigma: float) -> tuple[np.ndarray, np.ndarray]:

@@ -16,6 +16,7 @@ from fastdp.kernels.digits import fill_digit_noise
 from fastdp.kernels.words import Scratch
 from fastdp.noise import cells, digits
 from fastdp.noise.rates import Rate, rates_below
+from fastdp.noise.sampling import Fill
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,13 @@ class LaplaceLaw:
         beyond = math.log((1 - level) * (1 + math.exp(-rate)) / 2)
         return max(0, math.ceil(-beyond / rate - 1 - 1e-12))
 
-    def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
+    def sampler(self) -> Fill:
         if digits.serves(self.rate):
-            tables = digits.build(self.rate)
-            coarse, fine = tables.coarse.table, tables.fine.table
-            fill_digit_noise(key, slot, coarse, fine, tables.coarse_bytes, tables.fine_bytes, scratch, out)
-        else:
-            kernel.fill_cell_noise(key, slot, cells.build(self.rate, quadratic=False).table, scratch, out)
+            two = digits.build(self.rate)
+            tables = two.coarse.table, two.fine.table, two.coarse_bytes, two.fine_bytes
+            return lambda key, slot, _first, _steps, scratch, out: fill_digit_noise(key, slot, *tables, scratch, out)
+        table = cells.build(self.rate, quadratic=False).table
+        return lambda key, slot, _first, _steps, scratch, out: kernel.fill_cell_noise(key, slot, table, scratch, out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,11 @@ class LaplaceWithin:
         growth = math.log(_mass(rate, inward, self.width) / _mass(rate, 0, self.width))
         return rounding.up((self.law.cost(steps) + max(growth, 0.0)) * (1 + 1e-12))
 
-    def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
+    def sampler(self) -> Fill:
         narrow = self.width * self.law.rate.exact < 1
-        sampler = kernel.fill_uniform_within if narrow else kernel.fill_cell_noise_within
-        table = cells.build(self.law.rate, quadratic=False).table
-        sampler(key, slot, table, steps, np.int64(self.width), scratch, out)
+        fill = kernel.fill_uniform_within if narrow else kernel.fill_cell_noise_within
+        table, width = cells.build(self.law.rate, quadratic=False).table, np.int64(self.width)
+        return lambda key, slot, _first, steps, scratch, out: fill(key, slot, table, steps, width, scratch, out)
 
 
 def unconditioned(law: Any) -> Any:
@@ -124,6 +125,9 @@ class LaplaceEach:
         beyond = np.log((1 - level) * (1 + np.exp(-self.rates)) / 2)
         return np.maximum(0, np.ceil(-beyond / self.rates - 1 - 1e-12))
 
-    def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
-        chosen = slice(first, first + out.size)
-        each.fill_laplace_each(key, slot, self._numerators[chosen], self._shifts[chosen], scratch, out)
+    def sampler(self) -> Fill:
+        def fill(key: np.ndarray, slot: Any, first: int, _steps: Any, scratch: Scratch, out: np.ndarray) -> None:
+            chosen = slice(first, first + out.size)
+            each.fill_laplace_each(key, slot, self._numerators[chosen], self._shifts[chosen], scratch, out)
+
+        return fill

@@ -9,18 +9,10 @@ import numpy as np
 
 from fastdp.columns.buffers import fresh
 from fastdp.columns.numeric import NumericColumn, read_block
-from fastdp.kernels.words import Scratch, make_scratch
+from fastdp.kernels.words import make_scratch
+from fastdp.noise.sampling import Law
 from fastdp.parallel import BLOCK, for_each_block
 from fastdp.random.rng import Rng
-
-
-class Law(Protocol):
-    """A law of integer noise."""
-
-    def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
-        """Write the noise of records first, first + 1, ..., at slots slot, slot + 1, ...; ``steps`` are their values
-        on the grid if ``needs_steps``, else None.
-        """
 
 
 class Place(Protocol):
@@ -44,7 +36,8 @@ _memory = _Memory()
 
 def add_noise(owner: str, column: NumericColumn, rng: Rng, law: Law, place: Place, *, needs_steps: bool = False) -> Any:
     """The column with noise, in the caller's kind of container; nothing is returned if any value is refused."""
-    slots = rng.reserve(column.size)
+    fill = law.sampler()
+    key, start_slot = rng.reserve(column.size)
     results = []
     offset = 0
     for piece in column.pieces:
@@ -57,7 +50,7 @@ def add_noise(owner: str, column: NumericColumn, rng: Rng, law: Law, place: Plac
             noise = _memory.noise[: stop - start]
             steps = place.steps(values) if needs_steps else None
             first = at + start
-            law.fill(slots.key, np.uint64(int(slots.start) + first), first, steps, _memory.scratch, noise)
+            fill(key, start_slot + np.uint64(first), first, steps, _memory.scratch, noise)
             place.add(values, noise, result[start:stop])
 
         for_each_block(piece.size, work)

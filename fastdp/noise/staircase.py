@@ -13,9 +13,9 @@ import numpy as np
 from fastdp import rounding
 from fastdp.kernels import cells as kernel
 from fastdp.kernels.cells import TAIL_DOWN, TAIL_UP, CellTable
-from fastdp.kernels.words import Scratch
 from fastdp.noise import cells
 from fastdp.noise.rates import Rate
+from fastdp.noise.sampling import Fill
 from fastdp.noise.weights import PRECISION, exp_fixed, multiply_fixed
 
 INDEX_BITS = 12
@@ -89,9 +89,9 @@ class StaircaseLaw:
         ratio = math.exp(-float(self.rate.exact))
         return (2 * (self.tread + (self.steps - self.tread) * ratio) / (1 - ratio)) - 1
 
-    def fill(self, key: np.ndarray, slot: Any, first: int, steps: Any, scratch: Scratch, out: np.ndarray) -> None:
+    def sampler(self) -> Fill:
         pieces = build(self)
-        kernel.fill_stairs(key, slot, pieces.table, pieces.first, pieces.length, scratch, out)
+        return lambda key, slot, _first, _steps, scratch, out: kernel.fill_stairs(key, slot, *pieces, scratch, out)
 
 
 def piece_weights(law: StaircaseLaw) -> tuple[dict[int, int], int, list[list[tuple[int, int, int]]]]:

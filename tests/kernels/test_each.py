@@ -16,7 +16,7 @@ KEY = np.arange(8, dtype=np.uint32)
 
 def draws_of(law, count: int) -> np.ndarray:
     out = np.zeros(count, np.int64)
-    law.fill(KEY, np.uint64(11), 0, None, words.make_scratch(), out)
+    law.sampler()(KEY, np.uint64(11), 0, None, words.make_scratch(), out)
     return out
 
 
