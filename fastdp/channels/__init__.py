@@ -1,7 +1,7 @@
 """Channels: what a mechanism with finitely many inputs and outputs does, as probabilities."""
 
 from fastdp.channels.base import Channel
-from fastdp.channels.dense import DenseChannel
+from fastdp.channels.dense import LARGEST_DENSE, DenseChannel
 from fastdp.channels.line import GeometricChannel
 
-__all__ = ["Channel", "DenseChannel", "GeometricChannel"]
+__all__ = ["LARGEST_DENSE", "Channel", "DenseChannel", "GeometricChannel"]

@@ -8,6 +8,8 @@ from fastdp.channels.base import Channel
 from fastdp.errors import ParameterError
 
 ROW_TOLERANCE = 1e-9
+LARGEST_DENSE = 20_000
+"""Inputs of a channel that a mechanism writes out in full; 3 GB."""
 
 
 class DenseChannel(Channel):

@@ -41,6 +41,7 @@ def jobs() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "DiscreteGaussian", call(DiscreteGaussian(rho=0.5), "int64")
     yield "Staircase", call(Staircase(epsilon=1.0, sensitivity=1.0), "float64")
     yield "Laplace, one epsilon per record", call(Laplace(epsilon=each, sensitivity=1.0), "float64")
+    yield "Staircase, one epsilon per record", call(Staircase(epsilon=each, sensitivity=1.0), "float64")
     yield "Gaussian, one rho per record", call(Gaussian(rho=each, sensitivity=1.0), "float64")
 
 

@@ -307,6 +307,8 @@ def fill_uniform_within(key, start, table, values, width, scratch, out):
 def fill_stairs(key, start, table, first_step, steps, scratch, out):
     """Write one draw of a law that is uniform on each of a table of pieces, one per slot start, start + 1, ...
 
+    Post: the distance from the law is that of the table's integer weights, below 2**-100; within pieces it is exact.
+
     Pre:  cells of the table number the pieces: piece v >= 0 is first_step[0, v] + [0, steps[0, v]), piece ~v the
           negatives of first_step[1, v] + [0, steps[1, v]); the table's wrap is in steps.
     Bits: the private stream of slot start + i.

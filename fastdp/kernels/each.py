@@ -70,6 +70,51 @@ def _draw_gaussian(sigma, shift, key, work, blocks):
                 return np.int64(i) if negative == _ZERO else -np.int64(i)
 
 
+@inlined
+def _draw_whole_bernoulli_exp(rate, shift, key, work, blocks):
+    """True with probability e**-(rate / 2**shift): one flip of e**-1 for each whole unit, and one for the rest."""
+    scale = _ONE << shift
+    for _ in range(rate // scale):
+        if not draw_bernoulli_exp_ratio(_ONE, _ONE, key, work, blocks):
+            return False
+    return draw_bernoulli_exp_ratio(rate % scale, scale, key, work, blocks)
+
+
+@inlined
+def _draw_stairs(rate, shift, steps, tread, key, work, blocks):
+    """P(z) = h for |z| < tread, h e**-r up to ``steps``, and P(|z| + steps) = e**-r P(|z|), with r = rate / 2**shift.
+
+    A uniform place on the first stair, kept with probability e**-r beyond the tread; whole stairs are geometric.
+    """
+    while True:
+        place = draw_below(steps, key, work, blocks)
+        if place < tread or _draw_whole_bernoulli_exp(rate, shift, key, work, blocks):
+            while _draw_whole_bernoulli_exp(rate, shift, key, work, blocks):
+                place += steps
+            negative = next_word(key, work, blocks) & _ONE
+            if negative == _ZERO:
+                return np.int64(place)
+            if place != _ZERO:
+                return -np.int64(place)
+
+
+@kernel
+def fill_stairs_each(key, start, rates, shifts, steps, treads, scratch, out):
+    """Write one staircase draw per slot, of rate rates[i] / 2**shifts[i], steps[i] and treads[i].
+
+    Pre:  0 < rates[i] < 2**24; 0 <= shifts[i] <= 57; 1 <= treads[i] <= steps[i] < 2**40. The expected number of places
+          tried is steps / (tread + (steps - tread) e**-rate).
+    Post: each draw is within 2**-100 of its law in statistical distance.
+    Bits: the private stream of slot start + i.
+    """
+    work, blocks = scratch.work, scratch.blocks
+    for base in range(0, out.size, GROUP_BLOCKS):
+        open_consecutive(key, start + _U(base), work, blocks)
+        for i in range(base, min(base + GROUP_BLOCKS, out.size)):
+            select_private(start + _U(i), i - base, work)
+            out[i] = _draw_stairs(rates[i], shifts[i], steps[i], treads[i], key, work, blocks)
+
+
 @kernel
 def fill_laplace_each(key, start, rates, shifts, scratch, out):
     """Write one discrete Laplace draw per slot, of rate rates[i] / 2**shifts[i].

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from fastdp import validation
+from fastdp.channels import LARGEST_DENSE, DenseChannel
 from fastdp.errors import ParameterError
 from fastdp.mechanisms.additive import EACH_GAUSSIAN_SCALE_BITS, Additive, set_fields, symmetric, together
 from fastdp.mechanisms.gaussian import LARGEST_SIGMA_BITS
@@ -100,6 +102,23 @@ class DiscreteGaussian(Additive):
     def interval(self, level: float) -> tuple[Any, Any]:
         """The smallest symmetric interval that holds the noise, before any clamp, at ``level`` or more."""
         return symmetric(self._law.half_width(validation.level("DiscreteGaussian", level)), 1)
+
+    def channel(self) -> DenseChannel:
+        """The channel between the integers of ``bounds``, low first: the end columns hold what lies beyond them."""
+        if self.bounds is None or self._records() is not None:
+            raise ParameterError("DiscreteGaussian: a channel needs bounds, and one rho for all records")
+        size = self.bounds[1] - self.bounds[0] + 1
+        if size > LARGEST_DENSE:
+            raise ParameterError(f"DiscreteGaussian: a channel has at most {LARGEST_DENSE} inputs, got {size}")
+        distance = np.arange(-size - math.ceil(40 * self._law.sigma), size + math.ceil(40 * self._law.sigma) + 1)
+        weight = np.exp(-(distance.astype(np.float64) ** 2) / (2 * self._law.sigma**2))
+        cumulative = np.cumsum(weight) / weight.sum()
+        middle = distance.size // 2
+        below = cumulative[middle - np.arange(size)]  # P(z <= -x): all that ends at the lower bound or beyond
+        offset = np.subtract.outer(np.arange(size), np.arange(size))
+        matrix = (weight / weight.sum())[middle - offset]
+        matrix[:, 0], matrix[:, -1] = below, below[::-1]
+        return DenseChannel(matrix)
 
 
 def _check_sigma(owner: str, smallest: float, largest: float, bits: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fastdp import validation
-from fastdp.channels import Channel, DenseChannel, GeometricChannel
+from fastdp.channels import LARGEST_DENSE, Channel, DenseChannel, GeometricChannel
 from fastdp.errors import ParameterError
 from fastdp.mechanisms.additive import (
     EACH_LAPLACE_SCALE_BITS,
@@ -25,8 +25,6 @@ from fastdp.noise.laplace import LaplaceEach, LaplaceLaw, law_within, unconditio
 from fastdp.noise.rates import Rate
 from fastdp.privacy import Privacy
 from fastdp.validation import PerRecord
-
-LARGEST_CHANNEL = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +121,8 @@ class Geometric(Additive):
         rate = float(unconditioned(self._law).rate.exact)
         if self.boundary == "clamp":
             return GeometricChannel(size, rate)
-        if size > LARGEST_CHANNEL:
-            raise ParameterError(f"Geometric: a dense channel has at most {LARGEST_CHANNEL} inputs, got {size}")
+        if size > LARGEST_DENSE:
+            raise ParameterError(f"Geometric: a dense channel has at most {LARGEST_DENSE} inputs, got {size}")
         distance = np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(np.float64)
         if self.boundary == "resample":
             matrix = np.exp(-rate * distance)

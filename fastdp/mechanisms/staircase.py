@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 
 from fastdp import validation
-from fastdp.mechanisms.additive import Additive, check_rate, choose_granularity, set_fields, symmetric
+from fastdp.errors import ParameterError
+from fastdp.mechanisms.additive import Additive, check_rate, choose_granularity, set_fields, symmetric, together
 from fastdp.noise.grid import FloatGrid
 from fastdp.noise.rates import Rate
-from fastdp.noise.staircase import StaircaseLaw
+from fastdp.noise.staircase import StaircaseEach, StaircaseLaw
 from fastdp.privacy import Privacy
+from fastdp.validation import PerRecord
 
 LARGEST_STEPS_BITS = 32
-SMALLEST_EPSILON = 2.0**-8
+LARGEST_EACH_EPSILON = 12
+"""A record's own law is drawn by trying places, e**(epsilon / 2) of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +30,8 @@ class Staircase(Additive):
     epsilon-DP for one release of each value, when a neighbouring data set moves it by at most ``sensitivity``. Each
     stair is one sensitivity long and e**-epsilon as high as the one before; its first part, ``gamma`` of its length,
     keeps the height of the stair before. The default gamma, 1 / (1 + e**(epsilon / 2)), has the least expected error.
-    Values are rounded to multiples of ``granularity`` as for Laplace. One epsilon for all records.
+    Values are rounded to multiples of ``granularity`` as for Laplace. ``epsilon`` (up to 12 then) and ``sensitivity``
+    may be arrays, one entry per record.
 
     [Geng, Kairouz, Oh, Viswanath 2015]
 
@@ -46,27 +50,40 @@ class Staircase(Additive):
 
     def __post_init__(self) -> None:
         owner = "Staircase"
-        epsilon = validation.positive(owner, "epsilon", self.epsilon)
-        sensitivity = validation.positive(owner, "sensitivity", self.sensitivity)
-        check_rate(owner, epsilon, 1.0)
+        epsilon = validation.positive_or_per_record(owner, "epsilon", self.epsilon)
+        sensitivity = validation.positive_or_per_record(owner, "sensitivity", self.sensitivity)
         bounds = None if self.bounds is None else validation.bounds(owner, self.bounds, integers=False)
-        optimal = 1 / (1 + math.exp(epsilon / 2))
-        gamma = optimal if self.gamma is None else validation.probability(owner, "gamma", self.gamma)
+        gamma = None if self.gamma is None else validation.probability(owner, "gamma", self.gamma)
+        arrays = together(owner, epsilon, sensitivity)
+        calibrate = self._calibrate if arrays is None else self._calibrate_each
+        epsilons, sensitivities = (epsilon, sensitivity) if arrays is None else arrays
+        law, gamma, grid = calibrate(owner, epsilons, sensitivities, gamma)
+        set_fields(
+            self, epsilon=epsilon, sensitivity=sensitivity, gamma=gamma, granularity=grid, bounds=bounds, _law=law
+        )
+
+    def _calibrate(self, owner: str, epsilon: Any, sensitivity: Any, gamma: Any) -> tuple[Any, Any, float]:
+        check_rate(owner, epsilon, 1.0)
+        gamma = gamma or 1 / (1 + math.exp(epsilon / 2))
         grid = choose_granularity(owner, self.granularity, sensitivity * gamma, sensitivity, LARGEST_STEPS_BITS)
         steps = int(Fraction(sensitivity) / Fraction(grid)) + 1
         law = StaircaseLaw(Rate.below(Fraction(epsilon)), steps, min(steps, max(1, round(gamma * steps))))
-        set_fields(
-            self,
-            epsilon=epsilon,
-            sensitivity=sensitivity,
-            gamma=gamma,
-            granularity=grid,
-            bounds=bounds,
-            _law=law,
-        )
+        return law, gamma, grid
+
+    def _calibrate_each(self, owner: str, epsilon: Any, sensitivity: Any, gamma: Any) -> tuple[Any, Any, float]:
+        gammas = 1 / (1 + np.exp(epsilon / 2)) if gamma is None else np.full(epsilon.size, gamma)
+        if not epsilon.size:
+            return StaircaseEach(epsilon, epsilon, epsilon), gamma, 1.0
+        if epsilon.max() > LARGEST_EACH_EPSILON:
+            raise ParameterError(f"{owner}: a per-record epsilon must be at most {LARGEST_EACH_EPSILON}")
+        finest, widest = float((sensitivity * gammas).min()), float(sensitivity.max())
+        grid = choose_granularity(owner, self.granularity, finest, widest, LARGEST_STEPS_BITS)
+        steps = np.floor(sensitivity / grid) + 1
+        treads = np.clip(np.rint(gammas * steps), 1, steps)
+        return StaircaseEach(epsilon, steps, treads), gamma or PerRecord(gammas), grid
 
     def _parameters(self) -> tuple[Any, ...]:
-        return ()
+        return self.epsilon, self.sensitivity
 
     def _place(self, dtype: np.dtype[Any]) -> FloatGrid:
         return FloatGrid.within("Staircase", self.granularity, self.bounds, "clamp")
@@ -77,10 +94,10 @@ class Staircase(Additive):
         return Privacy(epsilon=self._law.cost())
 
     @property
-    def variance(self) -> float:
-        """The variance of the noise before any clamp."""
-        return float(self._law.variance * self.granularity**2)
+    def variance(self) -> Any:
+        """The variance of the noise before any clamp; an array for per-record parameters."""
+        return self._law.variance * self.granularity**2
 
-    def interval(self, level: float) -> tuple[float, float]:
+    def interval(self, level: float) -> tuple[Any, Any]:
         """The smallest symmetric interval that holds the noise, before any clamp, with probability ``level``."""
         return symmetric(self._law.half_width(validation.level("Staircase", level)), self.granularity)

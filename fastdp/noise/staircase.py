@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -12,9 +13,11 @@ import numpy as np
 
 from fastdp import rounding
 from fastdp.kernels import cells as kernel
+from fastdp.kernels import each
 from fastdp.kernels.cells import TAIL_DOWN, TAIL_UP, CellTable
+from fastdp.kernels.words import Scratch
 from fastdp.noise import cells
-from fastdp.noise.rates import Rate
+from fastdp.noise.rates import Rate, rates_below
 from fastdp.noise.sampling import Fill
 from fastdp.noise.weights import PRECISION, exp_fixed, multiply_fixed
 
@@ -92,6 +95,41 @@ class StaircaseLaw:
     def sampler(self) -> Fill:
         pieces = build(self)
         return lambda key, slot, _first, _steps, scratch, out: kernel.fill_stairs(key, slot, *pieces, scratch, out)
+
+
+class StaircaseEach:
+    """A staircase law of its own for each record."""
+
+    def __init__(self, rates: np.ndarray, steps: np.ndarray, treads: np.ndarray) -> None:
+        self._numerators, self._shifts = rates_below(rates)
+        self._steps, self._treads = steps.astype(np.uint64), treads.astype(np.uint64)
+        self.rates = np.ldexp(self._numerators.astype(np.float64), -self._shifts.astype(np.int64))
+
+    def _each(self, statistic: Callable[[StaircaseLaw], float]) -> np.ndarray:
+        """A number of each record's law, computed once per different law."""
+        laws = np.stack([self._numerators, self._shifts, self._steps, self._treads])
+        different, where = np.unique(laws, axis=1, return_inverse=True)
+        values = [statistic(StaircaseLaw(Rate(int(n), int(s)), int(d), int(t))) for n, s, d, t in different.T]
+        return np.array(values, np.float64)[where.reshape(-1)]
+
+    def cost(self) -> float:
+        """The worst record's epsilon, rounded up."""
+        return rounding.up(float(self.rates.max(initial=0.0)))
+
+    @property
+    def variance(self) -> np.ndarray:
+        return self._each(lambda law: law.variance)
+
+    def half_width(self, level: float) -> np.ndarray:
+        return self._each(lambda law: law.half_width(level))
+
+    def sampler(self) -> Fill:
+        def fill(key: np.ndarray, slot: Any, first: int, _steps: Any, scratch: Scratch, out: np.ndarray) -> None:
+            chosen = slice(first, first + out.size)
+            parameters = (part[chosen] for part in (self._numerators, self._shifts, self._steps, self._treads))
+            each.fill_stairs_each(key, slot, *parameters, scratch, out)
+
+        return fill
 
 
 def piece_weights(law: StaircaseLaw) -> tuple[dict[int, int], int, list[list[tuple[int, int, int]]]]:

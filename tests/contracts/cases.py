@@ -47,6 +47,8 @@ CASES = [
     _case("discrete-gaussian", fd.DiscreteGaussian, "int64", rho=0.5, sensitivity=1),
     _case("discrete-gaussian-wide", fd.DiscreteGaussian, "int64", epsilon=0.5, delta=1e-6, sensitivity=100),
     _case("discrete-gaussian-each", fd.DiscreteGaussian, "int16", scale=_epsilons + 1, sensitivity=1),
+    _case("discrete-gaussian-bounds", fd.DiscreteGaussian, "uint8", rho=0.1, sensitivity=1, bounds=(0, 12)),
+    _case("staircase-each", fd.Staircase, "float64", epsilon=_epsilons, sensitivity=1.5),
     _case("staircase", fd.Staircase, "float64", epsilon=3.0, sensitivity=1.0),
 ]
 

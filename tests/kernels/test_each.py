@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from fastdp.kernels import words
 from fastdp.noise.gaussian import GaussianEach
-from fastdp.noise.laplace import LaplaceEach
+from fastdp.noise.laplace import LaplaceEach, LaplaceLaw, LaplaceWithin
+from fastdp.noise.rates import Rate
 from tests.reference.laws import gaussian_pmf, laplace_pmf
 from tests.reference.statistics import chisquare_p
 
@@ -41,6 +44,39 @@ def test_fill_gaussian_each__follows_each_records_law():
         reach = int(9 * sigmas[i]) + 3
         assert chisquare_p(draws[i::3], gaussian_pmf(law.sigma[i], reach), -reach) > 1e-3
         assert chisquare_p(draws[i::3], gaussian_pmf(law.sigma[i] * 1.01, reach), -reach, bins=50) < 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [0.5, 3.7, 81.0])
+def test_each__follows_its_law_over_1e7_draws(scale):
+    """One law for all records, 1e7 draws of both kinds; 1 % off is rejected."""
+    count, reach = 10_000_000, int(25 * scale) + 5
+    laplace, gauss = LaplaceEach(np.full(count, 1 / scale)), GaussianEach(np.full(count, scale))
+    for law, pmf, parameter in (
+        (laplace, laplace_pmf, float(laplace.rates[0])),
+        (gauss, gaussian_pmf, float(gauss.sigma[0])),
+    ):
+        draws = draws_of(law, count)
+        assert chisquare_p(draws, pmf(parameter, reach), -reach) > 1e-3
+        assert chisquare_p(draws, pmf(parameter * 1.01, reach), -reach, bins=50) < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scale", "width"), [(1.4, 9), (40.0, 100), (1000.0, 700)])
+def test_within__follows_its_law_over_1e7_draws(scale, width):
+    """Draws conditioned on an interval, by both ways; a scale 1 % larger is rejected."""
+    law = LaplaceWithin(LaplaceLaw(Rate.below(1 / Fraction(scale))), width)
+    out, value = np.zeros(10_000_000, np.int64), width // 3
+    law.sampler()(KEY, np.uint64(5), 0, np.full(out.size, value), words.make_scratch(), out)
+    distance = np.abs(np.arange(width + 1) - value)
+
+    def pmf(rate):
+        weight = np.exp(-rate * distance)
+        return weight / weight.sum()
+
+    rate = float(law.law.rate.exact)
+    assert chisquare_p(out + value, pmf(rate), 0) > 1e-3
+    assert chisquare_p(out + value, pmf(rate / 1.01), 0, bins=8) < 1e-3
 
 
 @pytest.mark.parametrize("scale", [2.0**20 * 1.3, 2.0**24 * 1.9])

@@ -30,6 +30,25 @@ def test_geometric__follows_its_channel(boundary, epsilon, rng):
     assert chisquare(seen, other.row(7) * size).pvalue < 1e-4
 
 
+@pytest.mark.parametrize("scale", [0.4, 2.0, 30.0])
+def test_discrete_gaussian__follows_its_channel(scale, rng):
+    """Clamped reports of each value against its row; rows of a scale 5 % larger are rejected."""
+    mechanism = fd.DiscreteGaussian(scale=scale, bounds=(-3, 4))
+    other = fd.DiscreteGaussian(scale=scale * 1.05, bounds=(-3, 4)).channel()
+    channel = mechanism.channel()
+    assert np.allclose(channel.dense().sum(axis=1), 1, atol=1e-12)
+    size = 400_000
+    for x in (-3, 0, 4):
+        seen = np.bincount(mechanism.randomize(np.full(size, x, np.int8), rng=rng) + 3, minlength=8)
+        expected = channel.row(x + 3) * size
+        common = expected > 10
+        assert chisquare(seen[common], expected[common] * seen[common].sum() / expected[common].sum()).pvalue > 1e-4
+        assert abs(seen - expected)[~common].max(initial=0) < 40
+    assert abs(seen / size - other.row(7)).max() > 5 * math.sqrt(0.25 / size)
+    with pytest.raises(fd.ParameterError, match="bounds"):
+        fd.DiscreteGaussian(scale=scale).channel()
+
+
 @pytest.mark.parametrize("sensitivity", [1, 3, 7, 50])
 def test_resample__keeps_epsilon_for_any_sensitivity(sensitivity):
     """Exactly, over all pairs that far apart, also where the sensitivity exceeds the interval."""

@@ -194,6 +194,24 @@ class TestPerRecord:
                 assert np.abs(noise[chosen]).mean() == pytest.approx(scale * moment, rel=0.02)
             assert np.allclose(mechanism.scale.values, scales, rtol=1e-6)
 
+    def test_staircase__follows_each_records_law(self, rng):
+        """Three laws in turn; a wrong epsilon is rejected."""
+        from tests.reference.laws import staircase_pmf
+        from tests.reference.statistics import chisquare_p
+
+        epsilons = np.array([0.4, 1.5, 4.0])
+        count = 1_500_000
+        mechanism = fd.Staircase(epsilon=np.resize(epsilons, count), sensitivity=1.0, granularity=2.0**-4)
+        draws = (mechanism.randomize(np.zeros(count), rng=rng) * 16).astype(np.int64)
+        law = mechanism._law
+        for i in range(3):
+            shape = int(law._steps[i]), int(law._treads[i]), 1500
+            assert chisquare_p(draws[i::3], staircase_pmf(law.rates[i], *shape), -1500) > 1e-3
+            assert chisquare_p(draws[i::3], staircase_pmf(law.rates[i] * 1.03, *shape), -1500, bins=50) < 1e-3
+        assert mechanism.privacy.epsilon == pytest.approx(4.0, rel=1e-6)
+        with pytest.raises(fd.ParameterError, match="12"):
+            fd.Staircase(epsilon=[1.0, 13.0], sensitivity=1.0)
+
     def test_lengths__must_agree(self):
         with pytest.raises(fd.ParameterError, match="same length"):
             fd.Laplace(epsilon=[1.0, 2.0], sensitivity=[1.0, 2.0, 3.0])

@@ -26,6 +26,17 @@ class CellSampler:
         self.order = list(realised.residues)
         self.thresholds = list(accumulate(realised.residues.values()))[:-1]
 
+    @classmethod
+    def of_table(cls, table, residues, key):
+        """A sampler of cells alone, for a table whose law is another."""
+        self = cls.__new__(cls)
+        self.key = tuple(int(word) for word in key)
+        self.cells = [int(c) for c in table.cells]
+        self.bits = len(self.cells).bit_length() - 1
+        self.order = list(residues)
+        self.thresholds = list(accumulate(residues.values()))[:-1]
+        return self
+
     def _residue(self, private):
         high = private.next()
         low_edge, high_edge = high << 64, (high + 1) << 64
@@ -71,6 +82,11 @@ class CellSampler:
         private = Private(self.key, slot, PRIVATE)
         refill = private.next()
         first = coin << (64 - coin_bits) | refill >> coin_bits if coin_bits else refill
+        return self.finish(cell, fine, first, private)
+
+    def finish(self, cell, fine, first, private):
+        """From a cell, fine bits and 64 bits to keep them or not, to the draw."""
+        m = self.r.m
         if cell == AMBIGUOUS:
             cell = self._residue(private)
         wrapped = 0
