@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fastdp.mechanisms.discrete_gaussian import DiscreteGaussian
     from fastdp.mechanisms.gaussian import Gaussian
     from fastdp.mechanisms.geometric import Geometric
+    from fastdp.mechanisms.krr import KRR
     from fastdp.mechanisms.laplace import Laplace
     from fastdp.mechanisms.staircase import Staircase
     from fastdp.parallel import get_threads, set_threads
@@ -44,6 +45,7 @@ _HOMES = {
     "fastdp.mechanisms.discrete_gaussian": ("DiscreteGaussian",),
     "fastdp.mechanisms.gaussian": ("Gaussian",),
     "fastdp.mechanisms.geometric": ("Geometric",),
+    "fastdp.mechanisms.krr": ("KRR",),
     "fastdp.mechanisms.laplace": ("Laplace",),
     "fastdp.mechanisms.staircase": ("Staircase",),
     "fastdp.parallel": ("get_threads", "set_threads"),
@@ -53,10 +55,29 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "BudgetExceededError", "Channel", "DiscreteGaussian", "DomainError", "FastDPError", "Gaussian", "Geometric",
-    "InputCorruptError", "Laplace", "LedgerCorruptError", "LedgerLockedError", "NotIdentifiableError",
-    "OutputExistsError", "ParameterError", "Privacy", "Rng", "SchemaError", "Staircase", "UnsafeRngError",
-    "__version__", "get_threads", "set_threads",
+    "KRR",
+    "BudgetExceededError",
+    "Channel",
+    "DiscreteGaussian",
+    "DomainError",
+    "FastDPError",
+    "Gaussian",
+    "Geometric",
+    "InputCorruptError",
+    "Laplace",
+    "LedgerCorruptError",
+    "LedgerLockedError",
+    "NotIdentifiableError",
+    "OutputExistsError",
+    "ParameterError",
+    "Privacy",
+    "Rng",
+    "SchemaError",
+    "Staircase",
+    "UnsafeRngError",
+    "__version__",
+    "get_threads",
+    "set_threads",
 ]  # fmt: skip
 
 

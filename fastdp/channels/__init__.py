@@ -2,6 +2,7 @@
 
 from fastdp.channels.base import Channel
 from fastdp.channels.dense import LARGEST_DENSE, DenseChannel
+from fastdp.channels.krr import KRRChannel
 from fastdp.channels.line import GeometricChannel
 
-__all__ = ["LARGEST_DENSE", "Channel", "DenseChannel", "GeometricChannel"]
+__all__ = ["LARGEST_DENSE", "Channel", "DenseChannel", "GeometricChannel", "KRRChannel"]

@@ -55,8 +55,9 @@ def build(rate: Rate) -> Digits:
     largest = max(weights)
     fine = cells.realised(rate, weights, (largest, largest - 1), m=0, wrap=0)
     coarse = cells.build_laplace(rate, m, tail_bits=TAIL_BITS)
-    return Digits(coarse, fine, _as_bytes(coarse.table.cells), _as_bytes(fine.table.cells))
+    return Digits(coarse, fine, as_bytes(coarse.table.cells), as_bytes(fine.table.cells))
 
 
-def _as_bytes(entries: np.ndarray) -> np.ndarray:
+def as_bytes(entries: np.ndarray) -> np.ndarray:
+    """Table entries as int8, for tables whose outcomes fit."""
     return np.where(entries == AMBIGUOUS, UNDECIDED, entries).astype(np.int8)

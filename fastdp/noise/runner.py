@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,9 +35,12 @@ class _Memory(threading.local):
 _memory = _Memory()
 
 
-def add_noise(owner: str, column: NumericColumn, rng: Rng, law: Law, place: Place, *, needs_steps: bool = False) -> Any:
-    """The column with noise, in the caller's kind of container; nothing is returned if any value is refused."""
-    fill = law.sampler()
+Block = Callable[[np.ndarray, Any, int, np.ndarray, _Memory, np.ndarray], None]
+"""``block(key, slot, first, values, memory, result)`` writes the results of one block of values."""
+
+
+def run(owner: str, column: NumericColumn, rng: Rng, block: Block) -> Any:
+    """The column with every block randomized, in the caller's kind of container; nothing if any block is refused."""
     key, start_slot = rng.reserve(column.size)
     results = []
     offset = 0
@@ -47,13 +51,22 @@ def add_noise(owner: str, column: NumericColumn, rng: Rng, law: Law, place: Plac
             start: int, stop: int, piece: np.ndarray = piece, result: np.ndarray = result, at: int = offset
         ) -> None:
             values = read_block(owner, piece, start, stop, column.result_dtype)
-            noise = _memory.noise[: stop - start]
-            steps = place.steps(values) if needs_steps else None
             first = at + start
-            fill(key, start_slot + np.uint64(first), first, steps, _memory.scratch, noise)
-            place.add(values, noise, result[start:stop])
+            block(key, start_slot + np.uint64(first), first, values, _memory, result[start:stop])
 
         for_each_block(piece.size, work)
         results.append(result)
         offset += piece.size
     return column.rebuild(results)
+
+
+def add_noise(owner: str, column: NumericColumn, rng: Rng, law: Law, place: Place, *, needs_steps: bool = False) -> Any:
+    """The column with noise of a law, added on a grid; ``needs_steps`` for laws that depend on the values."""
+    fill = law.sampler()
+
+    def block(key: Any, slot: Any, first: int, values: np.ndarray, memory: _Memory, result: np.ndarray) -> None:
+        noise = memory.noise[: values.size]
+        fill(key, slot, first, place.steps(values) if needs_steps else None, memory.scratch, noise)
+        place.add(values, noise, result)
+
+    return run(owner, column, rng, block)

@@ -1,0 +1,122 @@
+"""Categories in and out: codes of any integer width, or labels in arrow, numpy and Python containers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastdp.columns.domain import Domain
+from fastdp.columns.numeric import Nulls, NumericColumn, read_numeric
+from fastdp.errors import DomainError, InputCorruptError, SchemaError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_codes(owner: str, values: Any, domain: Domain, *, nulls: Nulls = "error") -> NumericColumn:
+    """Any supported container as flat pieces of codes; results are codes again, and become the caller's labels."""
+    if domain.labels is not None:
+        return _read_labels(owner, values, domain, nulls)
+    column = read_numeric(owner, values, "integer", nulls=nulls)
+    if domain.size - 1 > np.iinfo(column.result_dtype).max:
+        raise SchemaError(f"{owner}: {column.result_dtype} cannot hold {domain.size} codes; convert to a wider type")
+    return column
+
+
+def out_of_domain(owner: str) -> DomainError:
+    """The error for a value that was not declared; the value is withheld."""
+    return DomainError(
+        f"{owner}: the column holds values outside its declared domain; values withheld. Declare them all"
+    )
+
+
+def _read_labels(owner: str, values: Any, domain: Domain, nulls: Nulls) -> NumericColumn:
+    import pyarrow as pa
+
+    labels = pa.array(domain.labels)
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return _read_arrow(owner, values, labels, nulls)
+    if isinstance(values, np.ma.MaskedArray) or not isinstance(values, np.ndarray | list | tuple):
+        raise SchemaError(f"{owner}: cannot read labels from a {type(values).__name__}; pass an array or a list")
+    plain = np.asarray(values)
+    if plain.size and plain.dtype.kind != ("U" if pa.types.is_string(labels.type) else "i") and plain.dtype.kind != "O":
+        raise SchemaError(f"{owner}: the values are not of the labels' type")
+    try:
+        flat = pa.array(plain.reshape(-1), labels.type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        raise SchemaError(f"{owner}: the values are not all of the labels' type") from None
+    codes = _codes(owner, flat, labels)
+    names = np.array(domain.labels, object if plain.dtype.kind == "O" else None)
+
+    def rebuild(results: list[np.ndarray]) -> Any:
+        named = names[results[0]].reshape(plain.shape)
+        return named if isinstance(values, np.ndarray) else type(values)(named.tolist())
+
+    return NumericColumn([codes], codes.dtype, rebuild)
+
+
+def _read_arrow(owner: str, values: pa.Array | pa.ChunkedArray, labels: pa.Array, nulls: Nulls) -> NumericColumn:
+    """String, integer or dictionary columns; nulls stay where they are if they are public."""
+    import pyarrow as pa
+
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        raise InputCorruptError(f"{owner}: the arrow array contradicts its own format") from None
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    if values.null_count and nulls == "error":
+        raise DomainError(f'{owner}: the array holds nulls; drop or fill them, or pass nulls="public" to keep them')
+    pieces, missing = [], []
+    for chunk in chunks:
+        missing.append(chunk.is_null().to_numpy(zero_copy_only=False) if chunk.null_count else None)
+        pieces.append(_codes(owner, chunk, labels))
+    encoded = pa.types.is_dictionary(values.type)
+
+    def dress(codes: np.ndarray, absent: np.ndarray | None) -> pa.Array:
+        """Codes as the declared labels, in their public order, whatever dictionary came in."""
+        indices = pa.array(codes, mask=absent)
+        if encoded:
+            return pa.DictionaryArray.from_arrays(indices, labels)
+        return labels.take(indices).cast(values.type)
+
+    def rebuild(results: list[np.ndarray]) -> Any:
+        dressed = [dress(codes, absent) for codes, absent in zip(results, missing, strict=True)]
+        if isinstance(values, pa.ChunkedArray):
+            kind = dressed[0].type if dressed else values.type
+            return pa.chunked_array(dressed, kind)
+        return dressed[0]
+
+    return NumericColumn(pieces, np.dtype(np.int32), rebuild)
+
+
+def _codes(owner: str, values: pa.Array, labels: pa.Array) -> np.ndarray:
+    """The place of each value among the labels; 0 under a null. Entries that no value uses may be anything."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_run_end_encoded(values.type):
+        values = pc.run_end_decode(values)
+    absent = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
+    if pa.types.is_dictionary(values.type):
+        entries = _places(owner, values.dictionary, labels)
+        places = entries[values.indices.fill_null(0).to_numpy()] if len(entries) else np.zeros(len(values), np.int32)
+    else:
+        places = _places(owner, values, labels)
+    if absent is not None:
+        places = np.where(absent, np.int32(0), places)
+    if (places < 0).any():
+        raise out_of_domain(owner)
+    return places
+
+
+def _places(owner: str, values: pa.Array, labels: pa.Array) -> np.ndarray:
+    """The place of each value among the labels, -1 where there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        plain = values.cast(labels.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise SchemaError(f"{owner}: arrow type {values.type} does not hold the labels' type") from None
+    return pc.index_in(plain, labels, skip_nulls=True).fill_null(-1).to_numpy().astype(np.int32)

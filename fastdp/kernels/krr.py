@@ -1,0 +1,158 @@
+"""k-ary randomized response: a table that says "keep" or names the report.
+
+One 16-bit draw decides both whether the truth is kept and which value is reported instead; entries that further bits
+would have to decide are flagged and finish from private streams. Domains too large for a table take a draw for each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fastdp.kernels.cells import AMBIGUOUS, draw_residue, look_up
+from fastdp.kernels.chacha import GROUP_BLOCKS, fill_plane
+from fastdp.kernels.digits import UNDECIDED
+from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.words import (
+    HALVES,
+    TILE,
+    WORDS,
+    count_trailing_zeros,
+    draw_below,
+    next_word,
+    open_privates,
+    select_private,
+)
+
+KEEP = -1
+OUT_OF_DOMAIN = 1
+
+_U = np.uint64
+
+
+@inlined
+def _select(found, codes, k, flags, out):
+    """Write the kept codes and the named reports, flag the undecided lanes; whether any code is out of the domain."""
+    bad = np.uint8(0)
+    for lane in range(out.size):
+        entry = found[lane]
+        code = codes[lane]
+        bad |= np.uint8(_U(np.int64(code)) >= k)
+        flags[lane] = (entry == AMBIGUOUS) | (entry == UNDECIDED)
+        out[lane] = code if entry == KEEP else entry
+    return bad
+
+
+@kernel
+def _finish_pending(count, table, key, scratch, codes, out):
+    """Finish up to sixteen flagged lanes; their slots wait in ``scratch.work[32:48]``."""
+    work, blocks, pending = scratch.work, scratch.blocks, scratch.pending
+    open_privates(key, work, blocks)
+    for i in range(count):
+        select_private(work[32 + i], i, work)
+        entry = draw_residue(table, key, work, blocks)
+        place = pending[i, 0]
+        if entry == KEEP:
+            out[place] = codes[place]
+        else:
+            out[place] = entry
+
+
+@kernel
+def fill_krr(key, start, table, entries, k, codes, scratch, out):
+    """Write one k-RR report per code, at slots start, start + 1, ...
+
+    Pre:  table and entries as built by ``fastdp.noise.krr``; out holds codes below k.
+    Post: out[i] is codes[i] with the table's probability of KEEP, else a report with its probability, the same for all
+          codes; the result is OUT_OF_DOMAIN if any code is not in [0, k), and outputs are then of no meaning.
+    Bits: out[i] reads the half-word plane at slot start + i, and the private stream of that slot. Which lanes are
+          finished late depends on the random bits alone.
+    """
+    counters = scratch.work[16:32]
+    bad = np.uint8(0)
+    waiting = 0
+    done = 0
+    while done < out.size:
+        slot = start + _U(done)
+        tile = slot // _U(TILE)
+        lane = np.int64(slot % _U(TILE))
+        count = min(TILE - lane, out.size - done)
+        for place in range(count, min(TILE, count + 8)):
+            scratch.flags[place] = 0
+        fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
+        look_up(scratch.halves[lane : lane + count], entries, np.uint16(0), scratch.found)
+        target, source = out[done : done + count], codes[done : done + count]
+        bad |= _select(scratch.found, source, k, scratch.flags, target)
+        for word in range((count + 7) // 8):
+            flagged = scratch.flag_words[word]
+            while flagged != _U(0):
+                place = word * 8 + (count_trailing_zeros(flagged) >> 3)
+                flagged &= flagged - _U(1)
+                scratch.pending[waiting, 0] = done + place
+                scratch.work[32 + waiting] = slot + _U(place)
+                waiting += 1
+                if waiting == GROUP_BLOCKS:
+                    _finish_pending(waiting, table, key, scratch, codes, out)
+                    waiting = 0
+        done += count
+    if waiting > 0:
+        _finish_pending(waiting, table, key, scratch, codes, out)
+    return bad
+
+
+@kernel
+def _finish_large(count, keep_high, keep_low, k, key, scratch, codes, out):
+    work, blocks, pending = scratch.work, scratch.blocks, scratch.pending
+    open_privates(key, work, blocks)
+    for i in range(count):
+        select_private(work[32 + i], i, work)
+        place = pending[i, 0]
+        first = (_U(pending[i, 1]) << _U(48)) | (next_word(key, work, blocks) >> _U(16))
+        kept = first < keep_high or (first == keep_high and next_word(key, work, blocks) < keep_low)
+        if kept:
+            out[place] = codes[place]
+        else:
+            out[place] = np.int64(draw_below(k, key, work, blocks))
+
+
+@kernel
+def fill_krr_large(key, start, keep_high, keep_low, k, codes, scratch, out):
+    """As fill_krr for a domain of any size: the truth with probability keep / 2**128, else a uniform value.
+
+    Pre:  1 <= k < 2**32; keep = keep_high * 2**64 + keep_low.
+    Bits: also the word plane at slot start + i. Words that would make k-ths of 2**32 uneven are drawn anew.
+    """
+    counters = scratch.work[16:32]
+    edge = keep_high >> _U(48)
+    size = np.uint64(k)
+    uneven = _U(1 << 32) % size
+    bad = np.uint8(0)
+    waiting = 0
+    done = 0
+    while done < out.size:
+        slot = start + _U(done)
+        tile = slot // _U(TILE)
+        lane = np.int64(slot % _U(TILE))
+        count = min(TILE - lane, out.size - done)
+        fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
+        fill_plane(key, WORDS, tile * _U(TILE // 256), counters, scratch.words)
+        for place in range(count):
+            code = codes[done + place]
+            half = _U(scratch.halves[lane + place])
+            product = _U(scratch.words[lane + place]) * size
+            bad |= np.uint8(_U(np.int64(code)) >= size)
+            report = np.int64(product >> _U(32))
+            if half < edge:
+                report = np.int64(code)
+            out[done + place] = report
+            if half == edge or (half > edge and (product & _U(0xFFFFFFFF)) < uneven):
+                scratch.pending[waiting, 0] = done + place
+                scratch.pending[waiting, 1] = np.int64(half)
+                scratch.work[32 + waiting] = slot + _U(place)
+                waiting += 1
+                if waiting == GROUP_BLOCKS:
+                    _finish_large(waiting, keep_high, keep_low, size, key, scratch, codes, out)
+                    waiting = 0
+        done += count
+    if waiting > 0:
+        _finish_large(waiting, keep_high, keep_low, size, key, scratch, codes, out)
+    return bad

@@ -1,0 +1,128 @@
+"""k-ary randomized response."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fastdp import validation
+from fastdp.channels import KRRChannel
+from fastdp.columns.categories import out_of_domain, read_codes
+from fastdp.columns.domain import Domain
+from fastdp.columns.numeric import Nulls, read_block
+from fastdp.errors import ParameterError
+from fastdp.kernels.counts import count_codes
+from fastdp.kernels.krr import fill_krr, fill_krr_large
+from fastdp.mechanisms.additive import set_fields
+from fastdp.mechanisms.frequencies import (
+    Counts,
+    FrequencyEstimate,
+    check_variance_arguments,
+    protocol_variance,
+    unbiased,
+)
+from fastdp.noise.krr import LARGEST_TABLE, KRRLaw
+from fastdp.noise.rates import Rate
+from fastdp.noise.runner import Block, run
+from fastdp.parallel import BLOCK
+from fastdp.privacy import Privacy
+from fastdp.random.rng import Rng, resolve
+
+LARGEST_EPSILON = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KRR:
+    """Report the true value with probability p, else a uniform other value.
+
+    epsilon-local DP for one report per person, with p = e**epsilon / (e**epsilon + k - 1). ``domain`` is the number of
+    codes, or the labels in a public order; it is declared, never inferred. Reports have the type of the values.
+
+    2 random bytes per report for up to 4,096 values, else 6. [Kairouz, Oh, Viswanath 2016]
+
+    >>> import fastdp as fd
+    >>> mechanism = fd.KRR(epsilon=1.0, domain=["cold", "flu", "none"])
+    >>> mechanism.randomize(["flu", "none", "flu", "cold"], rng=fd.Rng.unsafe_seed(7))
+    ['flu', 'none', 'cold', 'none']
+    >>> round(mechanism.p / mechanism.q, 6)
+    2.718282
+    """
+
+    epsilon: Any
+    domain: Any
+    _law: KRRLaw = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        epsilon = validation.positive("KRR", "epsilon", self.epsilon)
+        if epsilon > LARGEST_EPSILON:
+            raise ParameterError(
+                f"KRR: epsilon must be at most {LARGEST_EPSILON}, the sampler's resolution, got {epsilon}"
+            )
+        domain = Domain.read("KRR", self.domain)
+        set_fields(self, epsilon=epsilon, domain=domain, _law=KRRLaw(Rate.below(Fraction(epsilon)), domain.size))
+
+    @property
+    def p(self) -> float:
+        """The probability of a report to be the true value."""
+        return self._law.p
+
+    @property
+    def q(self) -> float:
+        """The probability of a report to be a given other value."""
+        return self._law.q
+
+    @property
+    def privacy(self) -> Privacy:
+        """The guarantee of the sampler as implemented, from its integer weights, rounded up."""
+        return Privacy(epsilon=self._law.cost, unit="report", neighbours="replace")
+
+    def channel(self) -> KRRChannel:
+        """The channel between the values of the domain."""
+        return KRRChannel(self.domain.size, self.p, self.q)
+
+    def variance(self, n: int, frequency: float = 0.0) -> float:
+        """The variance of the estimated frequency of one value over ``n`` reports."""
+        n, frequency = check_variance_arguments("KRR", n, frequency)
+        return float(protocol_variance(self.p, self.q, n, frequency))
+
+    def randomize(self, values: Any, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
+        """One report per value, in the caller's own kind of container."""
+        column = read_codes("KRR", values, self.domain, nulls=nulls)
+        return run("KRR", column, resolve("KRR", rng), self._block())
+
+    def _block(self) -> Block:
+        k = np.uint64(self.domain.size)
+        if self.domain.size <= LARGEST_TABLE:
+            table, entries = self._law.table()
+
+            def block(key: Any, slot: Any, _first: int, values: np.ndarray, memory: Any, result: np.ndarray) -> None:
+                if fill_krr(key, slot, table, entries, k, values, memory.scratch, result):
+                    raise out_of_domain("KRR")
+
+            return block
+        keep = int(self._law.keep * (1 << 128))
+        high, low = np.uint64(keep >> 64), np.uint64(keep & (1 << 64) - 1)
+
+        def large(key: Any, slot: Any, _first: int, values: np.ndarray, memory: Any, result: np.ndarray) -> None:
+            if fill_krr_large(key, slot, high, low, k, values, memory.scratch, result):
+                raise out_of_domain("KRR")
+
+        return large
+
+    def aggregate(self, reports: Any) -> Counts:
+        """How many reports name each value, in one pass; counts of batches add up."""
+        column = read_codes("KRR", reports, self.domain)
+        counts = np.zeros((4, self.domain.size), np.int64)
+        for piece in column.pieces:
+            for start in range(0, piece.size, BLOCK):
+                codes = read_block("KRR", piece, start, min(start + BLOCK, piece.size), column.result_dtype)
+                if count_codes(codes, np.uint64(self.domain.size), counts):
+                    raise out_of_domain("KRR")
+        return Counts(counts.sum(axis=0), column.size)
+
+    def estimate(self, reports: Any) -> FrequencyEstimate:
+        """Unbiased frequencies of each value, with standard errors, from reports or from their counts."""
+        return unbiased(self.p, self.q, reports if isinstance(reports, Counts) else self.aggregate(reports))
