@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from fastdp import validation
 
@@ -18,7 +18,7 @@ BLOCK = 1 << 16
 SMALLEST_SHARE = 1 << 16
 """Below this many records per thread, waking a thread costs more than it gains."""
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _threads: int | None = None
 _pool: ThreadPoolExecutor | None = None
 
@@ -54,16 +54,15 @@ def set_threads(count: int) -> None:
 
 def _executor() -> ThreadPoolExecutor:
     global _pool
-    with _lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(max(1, get_threads() - 1), thread_name_prefix="fastdp")
-        return _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(max(1, get_threads() - 1), thread_name_prefix="fastdp")
+    return _pool
 
 
 def _forget() -> None:
     """After a fork the parent's threads do not exist here, and its lock may have been held."""
     global _lock, _pool
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     _pool = None
 
 
@@ -86,8 +85,12 @@ def for_each_block(count: int, task: Callable[[int, int], None]) -> None:
         run(0, count)
         return
     edges = [count * share // shares // BLOCK * BLOCK for share in range(shares)] + [count]
-    pending = [_executor().submit(run, edges[i], edges[i + 1]) for i in range(1, shares)]
+    pending: list[Future[None]] = []
     try:
+        with _lock:  # so that no other thread shuts the pool down in between
+            pool = _executor()
+            for i in range(1, shares):  # one by one: what was submitted is waited for, even if the next is refused
+                pending.append(pool.submit(run, edges[i], edges[i + 1]))  # noqa: PERF401
         run(edges[0], edges[1])
     finally:
         failures = [future.exception() for future in pending]

@@ -22,7 +22,8 @@ class Privacy:
 
     ``rho`` holds up to the 2**-100 by which a draw may differ from its law; conversions charge it. ``unit`` is what is
     protected ("record", "person", or a distance such as "1 km"), ``neighbours`` what it means for two data sets to
-    differ by one unit. ``epsilon`` is None where only rho is stated: no pure epsilon exists there.
+    differ by one unit: the relation for which the sensitivity was given. ``epsilon`` is None where only rho is stated:
+    no pure epsilon exists there.
 
     >>> Privacy(epsilon=0.5).group(3)
     Privacy(epsilon=1.5, unit='record', neighbours='add/remove')
@@ -76,10 +77,16 @@ class Privacy:
         options = []
         if self.epsilon is not None and self.delta <= delta:
             options.append(self.epsilon)
-        if self.rho is not None and delta > 2 * DISTANCE:
-            options.append(_epsilon_of_zcdp(self.rho, delta - 2 * DISTANCE))
+        if self.rho is not None:
+            # The draws' distance from their law costs (1 + e**epsilon) times itself; half of delta is kept for it.
+            epsilon = _epsilon_of_zcdp(self.rho, delta / 2)
+            left = delta - DISTANCE * (1 + math.exp(min(epsilon, 700.0)))
+            if left >= delta / 2:
+                options.append(_epsilon_of_zcdp(self.rho, left))
         if not options:
-            raise ParameterError(f"Privacy.epsilon_at: delta must be at least {self.delta!r} here, got {delta!r}")
+            raise ParameterError(
+                f"Privacy.epsilon_at: this guarantee has no epsilon at delta {delta!r}; ask for a larger one"
+            )
         return min(options)
 
     def as_zcdp(self) -> Privacy:
@@ -100,7 +107,7 @@ def _epsilon_of_zcdp(rho: float, delta: float) -> float:
     def bound(log_excess: float) -> float:
         excess = math.exp(log_excess)
         alpha = 1 + excess
-        return rho * alpha - (math.log(delta) + math.log(alpha)) / excess + math.log(excess) - math.log(alpha)
+        return rho * alpha - (math.log(delta) + math.log(alpha)) / excess - math.log1p(1 / excess)
 
     low, high = -20.0, 40.0
     ratio = (math.sqrt(5) - 1) / 2

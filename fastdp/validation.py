@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+LARGEST_INTEGER = 1 << 62
+
+
 class PerRecord:
     """A parameter with one value per record: positive finite float64, read-only, compared by value."""
 
@@ -38,6 +41,20 @@ def is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
+def as_float(value: Any) -> float:
+    """A real number as float64: infinite beyond its range, nan for what is no real number."""
+    try:
+        return float(value) if is_number(value) else math.nan
+    except OverflowError:
+        return math.inf
+
+
+def _shown(value: Any) -> str:
+    """A parameter as it was given, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def positive(owner: str, name: str, value: Any) -> float:
     """A finite number > 0.
 
@@ -45,9 +62,10 @@ def positive(owner: str, name: str, value: Any) -> float:
     Traceback (most recent call last):
     fastdp.errors.ParameterError: KRR: epsilon must be a finite number > 0, got -1.0
     """
-    if not is_number(value) or not math.isfinite(value) or value <= 0:
-        raise ParameterError(f"{owner}: {name} must be a finite number > 0, got {value!r}")
-    return float(value)
+    number = as_float(value)
+    if not is_number(value) or not math.isfinite(number) or number <= 0:
+        raise ParameterError(f"{owner}: {name} must be a finite number > 0, got {_shown(value)}")
+    return number
 
 
 def positive_or_per_record(owner: str, name: str, value: Any) -> float | PerRecord:
@@ -57,10 +75,12 @@ def positive_or_per_record(owner: str, name: str, value: Any) -> float | PerReco
     import numpy as np
 
     try:
-        values = np.array(value, dtype=np.float64) if getattr(value, "dtype", None) != np.bool_ else None
+        given = np.asarray(value) if len(value) else np.zeros(0)
     except (TypeError, ValueError):
-        values = None
-    if values is None or values.ndim != 1 or not (np.isfinite(values) & (values > 0)).all():
+        given = np.zeros(0, object)
+    good = given.ndim == 1 and given.dtype.kind in "iuf" and not isinstance(value, np.ma.MaskedArray)
+    values = given.astype(np.float64) if good else np.zeros(0)
+    if not good or not (np.isfinite(values) & (values > 0)).all():
         raise ParameterError(f"{owner}: a per-record {name} must be a one-dimensional array of finite numbers > 0")
     values.setflags(write=False)
     return PerRecord(values)
@@ -78,15 +98,16 @@ def positive_integer_or_per_record(owner: str, name: str, value: Any) -> int | P
 
 def probability(owner: str, name: str, value: Any) -> float:
     """A number strictly between 0 and 1."""
-    if not is_number(value) or not 0 < value < 1:
-        raise ParameterError(f"{owner}: {name} must be a number between 0 and 1, both excluded, got {value!r}")
-    return float(value)
+    number = as_float(value)
+    if not 0 < number < 1:
+        raise ParameterError(f"{owner}: {name} must be a number between 0 and 1, both excluded, got {_shown(value)}")
+    return number
 
 
 def positive_integer(owner: str, name: str, value: Any) -> int:
     """An integer >= 1; a float is refused even when it is whole."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-        raise ParameterError(f"{owner}: {name} must be an integer >= 1, got {value!r}")
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or not 1 <= int(value) < LARGEST_INTEGER:
+        raise ParameterError(f"{owner}: {name} must be an integer >= 1 and below 2**62, got {_shown(value)}")
     return int(value)
 
 
@@ -106,9 +127,9 @@ def bounds(owner: str, value: Any, *, integers: bool) -> tuple[Any, Any]:
     if good and integers:
         good = all(isinstance(v, numbers.Integral) and not isinstance(v, bool) for v in value)
     elif good:
-        good = all(is_number(v) and math.isfinite(v) for v in value)
+        good = all(math.isfinite(as_float(v)) for v in value)
     if not good or not value[0] < value[1]:
-        raise ParameterError(f"{owner}: bounds must be two {kind} (low, high) with low < high, got {value!r}")
+        raise ParameterError(f"{owner}: bounds must be two {kind} (low, high) with low < high, got {_shown(value)}")
     low, high = value
     return (int(low), int(high)) if integers else (float(low), float(high))
 
@@ -117,7 +138,7 @@ def one_of(owner: str, name: str, value: Any, allowed: tuple[str, ...]) -> str:
     """One of a few words."""
     if value not in allowed:
         words = ", ".join(repr(word) for word in allowed)
-        raise ParameterError(f"{owner}: {name} must be one of {words}, got {value!r}")
+        raise ParameterError(f"{owner}: {name} must be one of {words}, got {_shown(value)}")
     return str(value)
 
 

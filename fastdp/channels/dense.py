@@ -30,6 +30,7 @@ class DenseChannel(Channel):
         return self._matrix.shape[0], self._matrix.shape[1]
 
     def row(self, x: int) -> np.ndarray:
+        self._check(x)
         return self._matrix[x].copy()
 
     def dense(self) -> np.ndarray:

@@ -20,6 +20,7 @@ class KRRChannel(Channel):
         return self._size, self._size
 
     def row(self, x: int) -> np.ndarray:
+        self._check(x)
         row = np.full(self._size, self._q)
         row[x] = self._p
         return row

@@ -24,7 +24,12 @@ class GeometricChannel(Channel):
         return self._size, self._size
 
     def row(self, x: int) -> np.ndarray:
+        self._check(x)
         a = math.exp(-self._rate)
         row = np.exp(-self._rate * np.abs(np.arange(self._size) - x)) / (1 + a)
         row[1:-1] *= -math.expm1(-self._rate)
         return row
+
+    def epsilon(self, distance: int | None = None) -> float:
+        """The rate times the distance: exact also where far entries of the matrix underflow."""
+        return self._rate * min(distance or self._size, self._size - 1)

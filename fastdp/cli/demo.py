@@ -58,7 +58,7 @@ def _guarantee(privacy: Any) -> str:
 def _rows(_context: click.Context, _parameter: click.Parameter, value: str) -> int:
     try:
         rows = int(float(value))
-    except ValueError:
+    except (ValueError, OverflowError):
         raise click.BadParameter("must be a number such as 1e6") from None
     if rows < 1:
         raise click.BadParameter("must be at least 1")

@@ -7,6 +7,7 @@ any more. What is kept held earlier results only, never raw values, and is overw
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from typing import Any
@@ -22,6 +23,17 @@ _kept: list[np.ndarray] = []
 _counts_references = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
+def _forget() -> None:
+    """After a fork another thread of the parent may have held the lock, or been changing the list."""
+    global _lock
+    _lock = threading.Lock()
+    _kept.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
 def _is_idle(index: int) -> bool:
     """Whether only the list holds the buffer: every view of an array refers to the array that owns the memory."""
     return sys.getrefcount(_kept[index]) == 2
@@ -32,7 +44,9 @@ def fresh(size: int, dtype: np.dtype[Any]) -> np.ndarray:
     needed = size * dtype.itemsize
     if not SMALLEST <= needed <= MOST_KEPT or not _counts_references:
         return np.empty(size, dtype)
-    with _lock:
+    if not _lock.acquire(blocking=False):  # another thread, or a signal handler in the middle of this
+        return np.empty(size, dtype)
+    try:
         for index in range(len(_kept)):
             if _kept[index].size == needed and _is_idle(index):
                 return _kept[index].view(dtype)
@@ -41,3 +55,5 @@ def fresh(size: int, dtype: np.dtype[Any]) -> np.ndarray:
         while sum(kept.size for kept in _kept) > MOST_KEPT:
             _kept.pop(0)
         return buffer.view(dtype)
+    finally:
+        _lock.release()

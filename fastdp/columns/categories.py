@@ -39,8 +39,9 @@ def _read_labels(owner: str, values: Any, domain: Domain, nulls: Nulls) -> Numer
         return _read_arrow(owner, values, labels, nulls)
     if isinstance(values, np.ma.MaskedArray) or not isinstance(values, np.ndarray | list | tuple):
         raise SchemaError(f"{owner}: cannot read labels from a {type(values).__name__}; pass an array or a list")
-    plain = np.asarray(values)
-    if plain.size and plain.dtype.kind != ("U" if pa.types.is_string(labels.type) else "i") and plain.dtype.kind != "O":
+    expected = "U" if pa.types.is_string(labels.type) else "i"
+    plain = np.asarray(values) if len(values) else np.zeros(0, expected)
+    if plain.dtype.kind not in (expected, "O"):
         raise SchemaError(f"{owner}: the values are not of the labels' type")
     try:
         flat = pa.array(plain.reshape(-1), labels.type)

@@ -44,19 +44,23 @@ def read_numeric(owner: str, values: Any, kind: Kind, *, nulls: Nulls = "error")
     if isinstance(values, np.ma.MaskedArray):
         raise SchemaError(f"{owner}: masked arrays are not supported; fill them, or pass a pyarrow array with nulls")
     if isinstance(values, np.ndarray):
-        dtype = _result_dtype(owner, values.dtype, kind)
-        return NumericColumn([values], dtype, lambda results: results[0].reshape(values.shape))
+        array = np.asarray(values)  # np.matrix and its kin refuse to be flat
+        dtype = _result_dtype(owner, array.dtype, kind)
+        return NumericColumn([array], dtype, lambda results: results[0].reshape(array.shape))
     if isinstance(values, np.generic):
         dtype = _result_dtype(owner, values.dtype, kind)
         return NumericColumn([np.asarray(values)], dtype, lambda results: results[0].reshape(-1)[0])
     if validation.is_number(values) or isinstance(values, bool):
         array = _from_python(owner, values, kind)
-        return NumericColumn([array], array.dtype, lambda results: results[0].reshape(-1)[0].item())
+        dtype = _result_dtype(owner, array.dtype, kind)
+        return NumericColumn([array], dtype, lambda results: results[0].reshape(-1)[0].item())
     if isinstance(values, list | tuple):
         array = _from_python(owner, values, kind)
-        return NumericColumn(
-            [array], array.dtype, lambda results: type(values)(results[0].reshape(array.shape).tolist())
-        )
+        dtype = _result_dtype(owner, array.dtype, kind)
+        kind_of = (
+            tuple if isinstance(values, tuple) else list
+        )  # a named tuple has a fixed length and becomes a plain one
+        return NumericColumn([array], dtype, lambda results: kind_of(results[0].reshape(array.shape).tolist()))
     if "pyarrow" in sys.modules:
         import pyarrow as pa
 
@@ -95,9 +99,16 @@ def _from_python(owner: str, values: Any, kind: Kind) -> np.ndarray:
         raise SchemaError(f"{owner}: the sequence does not hold numbers only, or is ragged") from None
     if array.size == 0:
         return np.zeros(array.shape, np.float64 if kind == "float" else np.int64)
-    if array.dtype.kind not in "iuf":
+    mixed = isinstance(values, list | tuple) and any(isinstance(value, bool) for value in values)
+    if array.dtype.kind not in "iuf" or mixed:
         raise SchemaError(f"{owner}: the sequence does not hold numbers of at most 64 bits only")
-    return array.astype(_result_dtype(owner, array.dtype, kind))
+    if (
+        array.dtype.kind == "f"
+        and array.ndim == 1
+        and any(isinstance(v, int) and abs(v) > EXACT_INTEGER for v in values)
+    ):
+        raise DomainError(f"{owner}: integers beyond 2**53 have no exact float64; use an integer mechanism")
+    return array
 
 
 def _read_arrow(owner: str, array: pa.Array, kind: Kind, nulls: Nulls) -> NumericColumn:

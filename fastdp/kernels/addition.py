@@ -61,10 +61,10 @@ def add_integers_folded(values, noise, low, high, flip, out):
 
 
 @inlined
-def _on_grid(value, steps_per_unit, low, high):
+def _on_grid(value, steps_per_unit, grid):
+    """The nearest multiple of grid: the value itself where its own digits are coarser, so that nothing overflows."""
     place = np.rint(value * steps_per_unit)
-    place = low if place < low else place
-    return high if place > high else place
+    return place * grid if abs(place) < 9007199254740992.0 else value
 
 
 @inlined
@@ -75,41 +75,44 @@ def _trouble(value):
 
 
 @kernel
-def add_floats(values, noise, steps_per_unit, grid, low, high, largest, out):
-    """out[i] = (rint(values[i] / grid) + noise[i]) * grid, with steps clamped to [low, high] before and after.
+def add_floats(values, noise, steps_per_unit, grid, low, high, least, most, out):
+    """out[i] = (rint(values[i] / grid) + noise[i]) * grid, with values clamped to [low, high], sums to [least, most].
 
-    Pre:  grid is a power of two and steps_per_unit its inverse; low and high are whole numbers of steps or infinite.
-    Post: every output is a multiple of grid, at most ``largest`` in size; the result is the NOT_A_NUMBER and INFINITE
-          flags of the values, and outputs are of no meaning if it is not acceptable.
+    Pre:  grid is a power of two and steps_per_unit its inverse; low and high are multiples of grid or infinite; least
+          and most are finite numbers of out's type, multiples of grid, inside [low, high].
+    Post: every output is a multiple of grid; the result is the NOT_A_NUMBER and INFINITE flags of the values, and
+          outputs are of no meaning if it is not acceptable.
     """
     trouble = np.uint8(0)
     for i in range(out.size):
         value = np.float64(values[i])
         trouble |= _trouble(value)
-        total = _on_grid(value, steps_per_unit, low, high) + np.float64(noise[i])
-        total = low if total < low else total
-        total = high if total > high else total
-        result = total * grid
-        result = -largest if result < -largest else result
-        out[i] = largest if result > largest else result
+        value = _on_grid(value, steps_per_unit, grid)
+        value = low if value < low else value
+        value = high if value > high else value
+        total = value + np.float64(noise[i]) * grid
+        total = least if total < least else total
+        out[i] = most if total > most else total
     return trouble
 
 
 @kernel
-def add_floats_folded(values, noise, steps_per_unit, grid, low, high, out):
+def add_floats_folded(values, noise, steps_per_unit, grid, low, high, least, most, out):
     """As add_floats, but sums are reflected at low and high until inside.
 
-    Pre:  low and high are finite, both of size below 2**52.
+    Pre:  low and high are finite, below 2**52 steps in size.
     """
     trouble = np.uint8(0)
     period = (high - low) * 2.0
     for i in range(out.size):
         value = np.float64(values[i])
         trouble |= _trouble(value)
-        place = _on_grid(value, steps_per_unit, low, high) - low + np.float64(noise[i])
+        value = _on_grid(value, steps_per_unit, grid)
+        value = low if value < low else value
+        value = high if value > high else value
+        place = value - low + np.float64(noise[i]) * grid
         place -= np.floor(place / period) * period
-        place = place if place * 2.0 <= period else period - place
-        place = 0.0 if place < 0.0 else place
-        place = period / 2.0 if place > period / 2.0 else place
-        out[i] = (low + place) * grid
+        total = low + (place if place * 2.0 <= period else period - place)
+        total = least if total < least else total
+        out[i] = most if total > most else total
     return trouble

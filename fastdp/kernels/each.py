@@ -9,7 +9,6 @@ from fastdp.kernels.chacha import GROUP_BLOCKS
 from fastdp.kernels.jit import inlined, kernel
 from fastdp.kernels.words import draw_below, next_word, open_consecutive, select_private
 
-LARGEST_WHOLE = np.uint64(255)
 LARGEST_STEP = np.uint64(15)
 
 _U = np.uint64
@@ -21,14 +20,13 @@ def _draw_laplace(rate, shift, key, work, blocks):
     """P(z) ~ e**(-|z| * rate / 2**shift): floor(E * 2**shift / rate) with E exponential, and a sign.
 
     E is a whole part, geometric with ratio 1/e, and a fraction of ``shift`` bits, kept with probability e**-fraction.
-    Cutting the whole part at 255 costs e**-256.
     """
     scale = _ONE << shift
     while True:
         fraction = next_word(key, work, blocks) >> (_U(64) - shift)
         if draw_bernoulli_exp_ratio(fraction, scale, key, work, blocks):
             whole = _ZERO
-            while whole < LARGEST_WHOLE and draw_bernoulli_exp_ratio(_ONE, _ONE, key, work, blocks):
+            while draw_bernoulli_exp_ratio(_ONE, _ONE, key, work, blocks):
                 whole += _ONE
             magnitude = whole * (scale // rate) + (whole * (scale % rate) + fraction) // rate
             negative = next_word(key, work, blocks) & _ONE

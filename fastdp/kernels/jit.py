@@ -44,15 +44,20 @@ def cache_root() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fastdp"
 
 
+def _belongs_to_user(folder: Path) -> bool:
+    """Whether the user owns the folder and nobody else can write to it."""
+    state = folder.stat()
+    return not hasattr(os, "getuid") or (state.st_uid == os.getuid() and not state.st_mode & 0o022)
+
+
 @functools.cache
 def cache_folder() -> Path | None:
     """This version's cache folder, private to the user; None where there can be none."""
     try:
         folder = cache_root() / f"kernels-{source_digest()}"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        state = folder.stat()
-        private = not hasattr(os, "getuid") or (state.st_uid == os.getuid() and not state.st_mode & 0o022)
-        return folder if private and os.access(folder, os.W_OK | os.X_OK) else None
+        owned = all(_belongs_to_user(place) for place in (folder, folder.parent))
+        return folder if owned and os.access(folder, os.W_OK | os.X_OK) else None
     except (OSError, RuntimeError):
         return None
 

@@ -20,6 +20,7 @@ from fastdp.validation import PerRecord
 
 Parameter = float | PerRecord
 ROUNDING_BITS = 20
+SMALLEST_NUMBER = 1e-300
 SMALLEST_GRANULARITY = 2.0**-1000
 LARGEST_GRANULARITY = 2.0**900
 EACH_LAPLACE_SCALE_BITS = 32
@@ -72,19 +73,27 @@ class PureParameters:
     sensitivity: Parameter
     epsilons: Any
     sensitivities: Any
+    scales: Any
     is_each: bool
+    is_scale: bool
 
     @classmethod
     def read(cls, owner: str, epsilon: Any, scale: Any, sensitivity: Parameter) -> PureParameters:
-        """From epsilon, or from a scale, which is sensitivity / epsilon."""
+        """From epsilon, or from a scale, which is sensitivity / epsilon; the other follows."""
         given = validation.exactly_one(owner, epsilon=epsilon, scale=scale)
         parameter = validation.positive_or_per_record(owner, given, epsilon if given == "epsilon" else scale)
         arrays = together(owner, sensitivity, parameter)
         values: Any = arrays if arrays is not None else [sensitivity, parameter]
-        epsilons = values[1] if given == "epsilon" else values[0] / values[1]
+        with np.errstate(over="ignore", under="ignore"):
+            other = np.asarray(values[0]) / np.asarray(values[1])
+        if other.size and not (np.isfinite(other) & (other > SMALLEST_NUMBER)).all():
+            missing = "scale" if given == "epsilon" else "epsilon"
+            raise ParameterError(f"{owner}: sensitivity / {given} gives a {missing} beyond float64; rescale the data")
+        quotients: Any = float(other) if arrays is None else other
+        epsilons, scales = (values[1], quotients) if given == "epsilon" else (quotients, values[1])
         if given == "scale":
             parameter = epsilons if arrays is None else PerRecord(epsilons)
-        return cls(parameter, sensitivity, epsilons, values[0], arrays is not None)
+        return cls(parameter, sensitivity, epsilons, values[0], scales, arrays is not None, given == "scale")
 
 
 def check_boundary(owner: str, boundary: str, bounds: Any, *, is_each: bool) -> None:
@@ -114,7 +123,7 @@ def together(owner: str, *parameters: Parameter) -> list[np.ndarray] | None:
 
 
 def choose_granularity(owner: str, given: Any, finest: float, widest: float, scale_bits: int) -> float:
-    """The power of two that was given, or one below 2**-20 of ``finest``, unless the noise would not fit its integers.
+    """The power of two that was given, or one below 2**-20 of ``finest``, or coarser if the noise needs it to fit.
 
     ``finest`` is the smallest number that rounding must not disturb, ``widest`` the largest scale of the noise.
     """
@@ -122,7 +131,7 @@ def choose_granularity(owner: str, given: Any, finest: float, widest: float, sca
         grid = validation.power_of_two(owner, "granularity", given)
     else:
         exponent = math.floor(math.log2(finest)) - ROUNDING_BITS - 1
-        grid = 2.0 ** max(exponent, math.ceil(math.log2(widest)) - scale_bits + 1, -1070)
+        grid = 2.0 ** min(max(exponent, math.ceil(math.log2(widest)) - scale_bits + 1, -1070), 1000)
     if not SMALLEST_GRANULARITY <= grid <= LARGEST_GRANULARITY:
         raise ParameterError(
             f"{owner}: granularity must lie between 2**-1000 and 2**900, got {grid!r}; rescale the data"

@@ -11,14 +11,11 @@ import numpy as np
 from fastdp import validation
 from fastdp.channels import LARGEST_DENSE, DenseChannel
 from fastdp.errors import ParameterError
-from fastdp.mechanisms.additive import EACH_GAUSSIAN_SCALE_BITS, Additive, set_fields, symmetric, together
-from fastdp.mechanisms.gaussian import LARGEST_SIGMA_BITS
+from fastdp.mechanisms.additive import Additive, set_fields, symmetric, together
 from fastdp.noise.gaussian import GaussianEach, GaussianLaw
 from fastdp.noise.gaussian_aim import GaussianAim
 from fastdp.noise.grid import IntegerRange
 from fastdp.privacy import Privacy
-
-SMALLEST_SIGMA = 0.125
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,18 +54,13 @@ class DiscreteGaussian(Additive):
         arrays = together(owner, sensitivity, aim.parameter)
         if arrays is None:
             steps: Any = sensitivity
-            sigma = aim.sigma_in_steps(steps, 1.0)
-            _check_sigma(owner, sigma, sigma, LARGEST_SIGMA_BITS)
-            law: Any = GaussianLaw.of_sigma(sigma)
+            law: Any = GaussianLaw.of_sigma(aim.sigma_in_steps(steps, 1.0))
             scale: Any = law.sigma
         else:
             if aim.kind == "epsilon":
                 raise ParameterError(f"{owner}: per-record parameters take rho or scale instead of epsilon and delta")
             steps, parameters = arrays
-            sigmas = aim.sigmas_in_steps(steps, parameters, 1.0)
-            if sigmas.size:
-                _check_sigma(owner, float(sigmas.min()), float(sigmas.max()), EACH_GAUSSIAN_SCALE_BITS)
-            law = GaussianEach(sigmas)
+            law = GaussianEach(aim.sigmas_in_steps(steps, parameters, 1.0))
             scale = validation.PerRecord(law.sigma)
         set_fields(
             self,
@@ -119,10 +111,3 @@ class DiscreteGaussian(Additive):
         matrix = (weight / weight.sum())[middle - offset]
         matrix[:, 0], matrix[:, -1] = below, below[::-1]
         return DenseChannel(matrix)
-
-
-def _check_sigma(owner: str, smallest: float, largest: float, bits: int) -> None:
-    if smallest < SMALLEST_SIGMA:
-        raise ParameterError(f"{owner}: sigma must be at least {SMALLEST_SIGMA}, the resolution, got {smallest:.6g}")
-    if largest > 2.0**bits:
-        raise ParameterError(f"{owner}: sigma must be at most 2**{bits}, got {largest:.6g}; choose a coarser unit")

@@ -38,8 +38,10 @@ class Gaussian(Additive):
     largest finite number outputs saturate.
 
     Draws are within 2**-100 of the law in statistical distance, which is charged to delta. ``epsilon`` (of up to 4,096
-    different values), ``sensitivity``, ``rho`` and ``scale`` may be arrays, one entry per record. 6 random bytes per
-    value, 8 for small epsilon. [Balle and Wang 2018; Canonne, Kamath, Steinke 2020]
+    different values), ``sensitivity``, ``rho`` and ``scale`` may be arrays, one entry per record. All records share one
+    grid, on which no sigma may exceed 2**25 steps: where sigmas differ by more than 2**4, rounding costs the smaller
+    ones more than 2**-20, and is charged. 6 random bytes per value, 8 for small epsilon.
+    [Balle and Wang 2018; Canonne, Kamath, Steinke 2020]
 
     >>> import fastdp as fd
     >>> round(fd.Gaussian(epsilon=1.0, delta=1e-6, sensitivity=1.0).scale, 4)
@@ -69,6 +71,7 @@ class Gaussian(Additive):
             grid = choose_granularity(owner, self.granularity, min(sensitivity, ideal), ideal, LARGEST_SIGMA_BITS)
             steps: Any = int(Fraction(sensitivity) / Fraction(grid)) + 1
             law: Any = GaussianLaw.of_sigma(aim.sigma_in_steps(steps, grid))
+            FloatGrid.within(owner, grid, bounds, "clamp")
             scale: Any = law.sigma * grid
         else:
             sensitivities, parameters = arrays

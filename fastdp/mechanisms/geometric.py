@@ -12,7 +12,6 @@ from fastdp import validation
 from fastdp.channels import LARGEST_DENSE, Channel, DenseChannel, GeometricChannel
 from fastdp.errors import ParameterError
 from fastdp.mechanisms.additive import (
-    EACH_LAPLACE_SCALE_BITS,
     Additive,
     PureParameters,
     check_boundary,
@@ -60,7 +59,7 @@ class Geometric(Additive):
         bounds = None if self.bounds is None else validation.bounds(owner, self.bounds, integers=True)
         check_boundary(owner, self.boundary, bounds, is_each=asked.is_each)
         calibrate = self._calibrate_each if asked.is_each else self._calibrate
-        law = calibrate(owner, asked.sensitivities, asked.epsilons, bounds)
+        law = calibrate(owner, asked, bounds)
         scale = PerRecord(1 / law.rates) if asked.is_each else 1 / float(unconditioned(law).rate.exact)
         set_fields(
             self,
@@ -72,22 +71,17 @@ class Geometric(Additive):
             _steps=asked.sensitivities,
         )
 
-    def _calibrate(self, owner: str, steps: int, epsilon: float, bounds: Any) -> Any:
+    def _calibrate(self, owner: str, asked: PureParameters, bounds: Any) -> Any:
+        epsilon, steps = asked.epsilons, asked.sensitivities
         check_rate(owner, epsilon, steps)
         if self.boundary != "resample":
-            return LaplaceLaw(Rate.below(Fraction(epsilon) / steps))
+            return LaplaceLaw(Rate.below(1 / Fraction(asked.scales) if asked.is_scale else Fraction(epsilon) / steps))
         if bounds[1] - bounds[0] >= 1 << 61:
             raise ParameterError(f"{owner}: bounds must be less than 2**61 apart to resample")
-        law = law_within(epsilon, steps, bounds[1] - bounds[0])
-        check_rate(owner, 1.0, float(1 / law.law.rate.exact))
-        return law
+        return law_within(epsilon, steps, bounds[1] - bounds[0])
 
-    def _calibrate_each(self, owner: str, steps: np.ndarray, epsilon: np.ndarray, _bounds: Any) -> Any:
-        if epsilon.size:
-            check_rate(owner, float((epsilon / steps).max()), 1.0)
-            if float((steps / epsilon).max()) > 2.0**EACH_LAPLACE_SCALE_BITS:
-                raise ParameterError(f"{owner}: per-record noise needs a scale of at most 2**{EACH_LAPLACE_SCALE_BITS}")
-        return LaplaceEach(epsilon / steps)
+    def _calibrate_each(self, _owner: str, asked: PureParameters, _bounds: Any) -> Any:
+        return LaplaceEach(1 / asked.scales if asked.is_scale else asked.epsilons / asked.sensitivities)
 
     def _parameters(self) -> tuple[Any, ...]:
         return self.epsilon, self.sensitivity, self.scale

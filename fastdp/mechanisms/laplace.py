@@ -34,9 +34,11 @@ class Laplace(Additive):
     epsilon-DP for one release of each value, when a neighbouring data set moves it by at most ``sensitivity``. Values
     are rounded to multiples of ``granularity`` (a power of two, by default below 2**-20 of both sensitivity and scale)
     and get a discrete Laplace number of steps; the rounding is charged to the sensitivity. Outputs are multiples of the
-    granularity; beyond the largest finite number they saturate.
+    granularity; beyond the largest finite number they saturate. A ``scale`` may be given instead of epsilon: the noise
+    then has that scale, and ``privacy`` states what it costs.
 
-    ``epsilon``, ``sensitivity`` and ``scale`` (instead of epsilon) may be arrays, one entry per record. ``bounds``
+    ``epsilon``, ``sensitivity`` and ``scale`` may be arrays, one entry per record. All records share one grid: where
+    scales differ by more than 2**11, rounding costs the smaller ones more than 2**-20, and is charged. ``bounds``
     clamps values to an interval; outputs are then clamped too, or with ``boundary="fold"`` reflected at its ends, or
     with ``"resample"`` drawn until inside, with the scale enlarged to keep epsilon.
 
@@ -68,7 +70,7 @@ class Laplace(Additive):
         bounds = None if self.bounds is None else validation.bounds(owner, self.bounds, integers=False)
         check_boundary(owner, self.boundary, bounds, is_each=asked.is_each)
         calibrate = self._calibrate_each if asked.is_each else self._calibrate
-        law, steps, grid = calibrate(owner, asked.sensitivities, asked.epsilons, bounds)
+        law, steps, grid = calibrate(owner, asked, bounds)
         scale = PerRecord(grid / law.rates) if asked.is_each else grid / float(unconditioned(law).rate.exact)
         set_fields(
             self,
@@ -81,29 +83,28 @@ class Laplace(Additive):
             _steps=steps,
         )
 
-    def _calibrate(self, owner: str, sensitivity: float, epsilon: float, bounds: Any) -> tuple[Any, Any, float]:
-        scale = sensitivity / epsilon
+    def _calibrate(self, owner: str, asked: PureParameters, bounds: Any) -> tuple[Any, Any, float]:
+        sensitivity, scale = asked.sensitivities, asked.scales
         grid = choose_granularity(owner, self.granularity, min(sensitivity, scale), scale, LARGEST_SCALE_BITS - 1)
         steps = int(Fraction(sensitivity) / Fraction(grid)) + 1
-        check_rate(owner, epsilon, steps)
-        if self.boundary != "resample":
-            return LaplaceLaw(Rate.below(Fraction(epsilon) / steps)), steps, grid
         place = FloatGrid.within(owner, grid, bounds, self.boundary)
-        law = law_within(epsilon, steps, int(place.high - place.low))
-        check_rate(owner, 1.0, float(1 / law.law.rate.exact))
-        return law, steps, grid
+        if self.boundary == "resample":
+            check_rate(owner, asked.epsilons, steps)
+            return law_within(asked.epsilons, steps, place.width), steps, grid
+        rate = Fraction(grid) / Fraction(scale) if asked.is_scale else Fraction(asked.epsilons) / steps
+        check_rate(owner, float(rate), 1.0)
+        return LaplaceLaw(Rate.below(rate)), steps, grid
 
-    def _calibrate_each(
-        self, owner: str, sensitivity: np.ndarray, epsilon: np.ndarray, _bounds: Any
-    ) -> tuple[Any, Any, float]:
+    def _calibrate_each(self, owner: str, asked: PureParameters, bounds: Any) -> tuple[Any, Any, float]:
+        sensitivity, scale = asked.sensitivities, asked.scales
         if not sensitivity.size:
-            return LaplaceEach(epsilon), sensitivity, 1.0
-        scale = sensitivity / epsilon
+            return LaplaceEach(sensitivity), sensitivity, 1.0
         finest = float(min(sensitivity.min(), scale.min()))
         grid = choose_granularity(owner, self.granularity, finest, float(scale.max()), EACH_LAPLACE_SCALE_BITS)
+        FloatGrid.within(owner, grid, bounds, self.boundary)
         steps = np.floor(sensitivity / grid) + 1
-        check_rate(owner, float((epsilon / steps).max()), 1.0)
-        return LaplaceEach(epsilon / steps), steps, grid
+        rates = grid / scale if asked.is_scale else asked.epsilons / steps
+        return LaplaceEach(rates), steps, grid
 
     def _parameters(self) -> tuple[Any, ...]:
         return self.epsilon, self.sensitivity, self.scale

@@ -11,7 +11,8 @@ import numpy as np
 
 from fastdp import validation
 from fastdp.errors import ParameterError
-from fastdp.mechanisms.additive import Additive, check_rate, choose_granularity, set_fields, symmetric, together
+from fastdp.mechanisms.additive import Additive, choose_granularity, set_fields, symmetric, together
+from fastdp.noise.cells import LARGEST_RATE
 from fastdp.noise.grid import FloatGrid
 from fastdp.noise.rates import Rate
 from fastdp.noise.staircase import StaircaseEach, StaircaseLaw
@@ -19,6 +20,8 @@ from fastdp.privacy import Privacy
 from fastdp.validation import PerRecord
 
 LARGEST_STEPS_BITS = 32
+SMALLEST_EPSILON = 2.0**-8
+"""Below it there would be more stairs than a table numbers; Laplace noise is as good there."""
 LARGEST_EACH_EPSILON = 12
 """A record's own law is drawn by trying places, e**(epsilon / 2) of them."""
 
@@ -63,7 +66,7 @@ class Staircase(Additive):
         )
 
     def _calibrate(self, owner: str, epsilon: Any, sensitivity: Any, gamma: Any) -> tuple[Any, Any, float]:
-        check_rate(owner, epsilon, 1.0)
+        _check_epsilon(owner, epsilon, LARGEST_RATE)
         gamma = gamma or 1 / (1 + math.exp(epsilon / 2))
         grid = choose_granularity(owner, self.granularity, sensitivity * gamma, sensitivity, LARGEST_STEPS_BITS)
         steps = int(Fraction(sensitivity) / Fraction(grid)) + 1
@@ -74,8 +77,8 @@ class Staircase(Additive):
         gammas = 1 / (1 + np.exp(epsilon / 2)) if gamma is None else np.full(epsilon.size, gamma)
         if not epsilon.size:
             return StaircaseEach(epsilon, epsilon, epsilon), gamma, 1.0
-        if epsilon.max() > LARGEST_EACH_EPSILON:
-            raise ParameterError(f"{owner}: a per-record epsilon must be at most {LARGEST_EACH_EPSILON}")
+        _check_epsilon(owner, float(epsilon.max()), LARGEST_EACH_EPSILON)
+        _check_epsilon(owner, float(epsilon.min()), LARGEST_EACH_EPSILON)
         finest, widest = float((sensitivity * gammas).min()), float(sensitivity.max())
         grid = choose_granularity(owner, self.granularity, finest, widest, LARGEST_STEPS_BITS)
         steps = np.floor(sensitivity / grid) + 1
@@ -101,3 +104,11 @@ class Staircase(Additive):
     def interval(self, level: float) -> tuple[Any, Any]:
         """The smallest symmetric interval that holds the noise, before any clamp, with probability ``level``."""
         return symmetric(self._law.half_width(validation.level("Staircase", level)), self.granularity)
+
+
+def _check_epsilon(owner: str, epsilon: float, largest: float) -> None:
+    if not SMALLEST_EPSILON <= epsilon <= largest:
+        raise ParameterError(
+            f"{owner}: epsilon must lie between {SMALLEST_EPSILON} and {largest}, the sampler's resolution, "
+            f"got {epsilon:.6g}; use Laplace for smaller ones"
+        )

@@ -115,6 +115,7 @@ def build(rate: Rate, *, quadratic: bool) -> Realised:
     value = float(rate.exact)
     scale = math.sqrt(0.5 / value) if quadratic else 1 / value
     m = 0 if scale < SMALLEST_WIDE_SCALE else int(math.log2(scale / SMALLEST_WIDE_SCALE)) + 1
+    assert m <= 32, "a law this wide must be refused before"
     bits = 12 if scale < SMALLEST_LONG_TABLE else 16
     if not quadratic:
         return build_laplace(rate, m, bits)

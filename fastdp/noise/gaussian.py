@@ -11,14 +11,19 @@ from typing import Any
 import numpy as np
 
 from fastdp import rounding
+from fastdp.errors import ParameterError
 from fastdp.kernels import cells as kernel
 from fastdp.kernels import each
 from fastdp.kernels.words import Scratch
 from fastdp.noise import cells
-from fastdp.noise.rates import Rate, sigmas_above
+from fastdp.noise.rates import Rate, check_scale, sigmas_above
 from fastdp.noise.sampling import Fill
 from fastdp.privacy import DISTANCE
 
+SMALLEST_SIGMA = 0.125
+LARGEST_SIGMA = 2.0**37
+LARGEST_EACH_SIGMA = 2.0**25
+"""In steps of the grid: what the samplers can draw."""
 SUMMED_SIGMA = 512
 """Up to this sigma the cost is a sum over the integers; beyond it, a continuous bound is as good."""
 
@@ -56,11 +61,29 @@ def _delta_by_bounds(epsilon: float, sigma: float, steps: int, edge: float) -> f
     The integral of the density over the cell of z lies between 1 - 1/(8 sigma**2) and cosh(z / (2 sigma**2)) times its
     value at z; beyond ten sigma past the edge nothing is left to bound.
     """
-    first = math.floor(edge) + 1
-    low, high = (first - 0.5) / sigma, (first + steps - 0.5) / sigma
-    upper = _tail(low) * (1 + 1 / (8 * sigma * sigma) + 1e-14)
-    lower = _log_tail(high) - (abs(high) + 10) ** 2 / (7 * sigma * sigma) - 1e-14
-    return max(0.0, (upper - math.exp(min(epsilon + lower, 700.0))) * (1 + 1e-10))
+    first = math.floor(edge) + 0.5
+    low, apart = first / sigma, steps / sigma
+    high = low + apart
+    far = math.exp(min(epsilon + _log_tail(high), 700.0))
+    integers = _tail(low) / (8 * sigma * sigma) + far * (abs(high) + 10) ** 2 / (7 * sigma * sigma)
+    return max(0.0, (_hockey_stick(low, apart, apart * (first - edge) / sigma) + integers) * (1 + 1e-10))
+
+
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(24)
+_PANELS = np.arange(16.0)
+_PLACES = (_PANELS[:, None] + (_NODES + 1) / 2).ravel()
+_PLACE_WEIGHTS = np.tile(_NODE_WEIGHTS / 2, _PANELS.size)
+
+
+def _hockey_stick(low: float, apart: float, offset: float) -> float:
+    """P[N > low] - e**epsilon P[N > low + apart], where epsilon = apart * low + apart**2 / 2 - offset.
+
+    The integral over t > low of the density times 1 - e**(-apart * (t - low) - offset): no large terms cancel.
+    """
+    stretch = max(1.0, (12.0 - low) / _PANELS.size) if low < 12 else 12.0 / low
+    u = _PLACES * stretch
+    density = np.exp(-((low + u) ** 2) / 2) / math.sqrt(2 * math.pi)
+    return float((density * -np.expm1(-apart * u - offset) * _PLACE_WEIGHTS).sum() * stretch)
 
 
 def _tail(x: float) -> float:
@@ -76,6 +99,7 @@ def _log_tail(x: float) -> float:
 
 def smallest_sigma(epsilon: float, delta: float, steps: int) -> float:
     """The smallest sigma whose delta at epsilon is at most ``delta``, within 1e-12 of it, from above."""
+    check_reachable(epsilon, delta)
     return _least(lambda sigma: delta_of(epsilon, sigma, steps), delta * (1 - 1e-9), steps / max(epsilon, 1e-3))
 
 
@@ -89,11 +113,23 @@ def smallest_ratio(epsilon: float, delta: float, least_steps: float) -> float:
     def bound(ratio: float) -> float:
         sigma = ratio * least_steps
         low, high = epsilon * ratio - 0.5 / ratio, epsilon * ratio + 0.5 / ratio
-        tail, far = _tail(low), math.exp(min(epsilon + _log_tail(high), 700.0))
-        integers = tail / (4 * sigma * sigma) + 2 * far * (abs(high) + 10) ** 2 / (7 * sigma * sigma)
-        return tail - far + integers + 1e-12 * tail + DISTANCE * (1 + math.exp(min(epsilon, 700.0)))
+        far = math.exp(min(epsilon + _log_tail(high), 700.0))
+        integers = _tail(low) / (4 * sigma * sigma) + 2 * far * (abs(high) + 10) ** 2 / (7 * sigma * sigma)
+        exact = _hockey_stick(low, 1 / ratio, 0.0)
+        return (exact + integers) * (1 + 1e-10) + DISTANCE * (1 + math.exp(min(epsilon, 700.0)))
 
+    check_reachable(epsilon, delta)
     return _least(bound, delta * (1 - 1e-9), 1 / max(epsilon, 1e-3))
+
+
+def check_reachable(epsilon: float, delta: float) -> None:
+    """Refuse a delta that the samplers' distance from their law alone would use up."""
+    if 4 * DISTANCE * (1 + math.exp(min(epsilon, 700.0))) > delta:
+        least = 4 * DISTANCE * (1 + math.exp(min(epsilon, 60.0)))
+        raise ParameterError(
+            f"noise: delta {delta:.6g} is beyond the sampler's resolution at epsilon {epsilon:.6g}; "
+            f"choose at least {least:.6g}, or a smaller epsilon"
+        )
 
 
 def _least(bound: Callable[[float], float], aim: float, guess: float) -> float:
@@ -118,6 +154,7 @@ class GaussianLaw:
     @classmethod
     def of_sigma(cls, sigma: float) -> GaussianLaw:
         """The law of the smallest sigma, at least the given one, that the sampler can hold."""
+        check_scale(sigma, sigma, SMALLEST_SIGMA, LARGEST_SIGMA)
         return cls(Rate.below(1 / (2 * Fraction(sigma) ** 2)))
 
     @property
@@ -148,6 +185,8 @@ class GaussianEach:
     """A Gaussian law of its own for each record."""
 
     def __init__(self, sigmas: np.ndarray) -> None:
+        if sigmas.size:
+            check_scale(float(sigmas.min()), float(sigmas.max()), SMALLEST_SIGMA, LARGEST_EACH_SIGMA)
         self._numerators, self._shifts = sigmas_above(sigmas)
         self.sigma = np.ldexp(self._numerators.astype(np.float64), -self._shifts.astype(np.int64))
 
@@ -179,19 +218,21 @@ def _small_law(sigma: float) -> tuple[np.ndarray, np.ndarray]:
 
 def _moments(sigmas: np.ndarray) -> np.ndarray:
     """Variances; the sum differs from sigma**2 by less than 1e-15 of it from sigma = 2 on."""
-    variances = sigmas**2
-    for i in np.flatnonzero(sigmas < 2):
-        z, weight = _small_law(float(sigmas[i]))
+    different, where = np.unique(sigmas, return_inverse=True)
+    variances = different**2
+    for i in np.flatnonzero(different < 2):
+        z, weight = _small_law(float(different[i]))
         variances[i] = (z**2 * weight).sum()
-    return variances
+    return variances[where]
 
 
 def _half_widths(sigmas: np.ndarray, level: float) -> np.ndarray:
     """Smallest w with P(|z| <= w) >= level: summed for small sigma, by the normal quantile for large."""
     from statistics import NormalDist
 
-    widths = np.ceil(sigmas * NormalDist().inv_cdf((1 + level) / 2) - 0.5)
-    for i in np.flatnonzero(sigmas < SUMMED_SIGMA):
-        weight = _small_law(float(sigmas[i]))[1]
+    different, where = np.unique(sigmas, return_inverse=True)
+    widths = np.ceil(different * NormalDist().inv_cdf((1 + level) / 2) - 0.5)
+    for i in np.flatnonzero(different < SUMMED_SIGMA):
+        weight = _small_law(float(different[i]))[1]
         widths[i] = np.searchsorted(np.cumsum(weight), level - 1e-12)
-    return widths
+    return widths[where]

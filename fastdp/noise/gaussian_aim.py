@@ -15,7 +15,7 @@ from fastdp.privacy import Privacy
 from fastdp.validation import PerRecord
 
 MOST_LEVELS = 4096
-"""Different epsilons in one call; each is calibrated by itself, in about a third of a millisecond."""
+"""Different epsilons in one call; each is calibrated by itself, in about a millisecond."""
 MANY_STEPS = 2.0**20
 
 

@@ -19,7 +19,7 @@ LARGEST_FOLD = 2.0**52
 
 @dataclass(frozen=True, slots=True)
 class FloatGrid:
-    """Multiples of ``grid``, from ``low`` to ``high`` steps; unbounded where these are infinite."""
+    """Multiples of ``grid`` between ``low`` and ``high``, themselves multiples; unbounded where these are infinite."""
 
     owner: str
     grid: float
@@ -32,28 +32,43 @@ class FloatGrid:
         """The grid cut to bounds; its ends are the grid points inside them."""
         if bounds is None:
             return cls(owner, grid)
+        if max(abs(bounds[0]), abs(bounds[1])) / grid > LARGEST_FOLD:
+            raise ParameterError(f"{owner}: bounds exceed 2**52 steps of granularity {grid!r}; choose a coarser one")
         low, high = math.ceil(bounds[0] / grid), math.floor(bounds[1] / grid)
         if low >= high:
             raise ParameterError(f"{owner}: bounds are closer than the granularity {grid!r}; choose a finer one")
-        if max(abs(low), abs(high)) > LARGEST_FOLD:
-            raise ParameterError(f"{owner}: bounds exceed 2**52 steps of granularity {grid!r}; choose a coarser one")
-        return cls(owner, grid, float(low), float(high), boundary == "fold")
+        return cls(owner, grid, low * grid, high * grid, boundary == "fold")
+
+    @property
+    def width(self) -> int:
+        """Steps between the bounds."""
+        return round((self.high - self.low) / self.grid)
 
     def steps(self, values: np.ndarray) -> np.ndarray:
         """Values as whole numbers of steps above the lower bound, clamped to the bounds."""
         self._check(addition.NOT_A_NUMBER if np.isnan(values).any() else 0)
-        places = np.clip(np.rint(values.astype(np.float64) / self.grid), self.low, self.high)
-        return (places - self.low).astype(np.int64)
+        inside = np.clip(values.astype(np.float64), self.low, self.high)
+        return (np.rint(inside / self.grid) - self.low / self.grid).astype(np.int64)
 
     def add(self, values: np.ndarray, noise: np.ndarray, out: np.ndarray) -> None:
-        inverse = 1 / self.grid
-        if self.folded:
-            self._check(addition.add_floats_folded(values, noise, inverse, self.grid, self.low, self.high, out))
-            return
-        largest = float(np.finfo(out.dtype).max)
-        if self.grid > np.spacing(out.dtype.type(largest / 4)):
+        add = addition.add_floats_folded if self.folded else addition.add_floats
+        least, most = self._ends(out.dtype)
+        self._check(add(values, noise, 1 / self.grid, self.grid, self.low, self.high, least, most, out))
+
+    def _ends(self, dtype: np.dtype[Any]) -> tuple[float, float]:
+        """The smallest and largest outputs: numbers of the type, on the grid, inside the bounds."""
+        largest = float(np.finfo(dtype).max)
+        if self.grid > np.spacing(dtype.type(largest / 4)):
             largest = math.floor(largest / self.grid) * self.grid
-        self._check(addition.add_floats(values, noise, inverse, self.grid, self.low, self.high, largest, out))
+        low, high = max(self.low, -largest), min(self.high, largest)
+        least, most = dtype.type(low), dtype.type(high)
+        if float(least) < low:
+            least = np.nextafter(least, dtype.type(np.inf))
+        if float(most) > high:
+            most = np.nextafter(most, dtype.type(-np.inf))
+        if not float(least) < float(most):
+            raise ParameterError(f"{self.owner}: the bounds hold no two {dtype} numbers; use a wider type")
+        return float(least), float(most)
 
     def _check(self, trouble: int) -> None:
         if trouble & addition.NOT_A_NUMBER:

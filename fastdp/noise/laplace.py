@@ -15,8 +15,10 @@ from fastdp.kernels import each
 from fastdp.kernels.digits import fill_digit_noise
 from fastdp.kernels.words import Scratch
 from fastdp.noise import cells, digits
-from fastdp.noise.rates import Rate, rates_below
+from fastdp.noise.rates import Rate, check_scale, rates_below
 from fastdp.noise.sampling import Fill
+
+LARGEST_EACH_SCALE = 2.0**32
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,10 @@ class LaplaceLaw:
     """P(z) = (1 - a) / (1 + a) * a**|z| with a = e**-rate, for every record."""
 
     rate: Rate
+
+    def __post_init__(self) -> None:
+        scale = float(1 / self.rate.exact)
+        check_scale(scale, scale, 1 / cells.LARGEST_RATE, cells.LARGEST_SCALE)
 
     def cost(self, steps: int) -> float:
         """The epsilon of one shift by ``steps``, as the table realises it, rounded up.
@@ -68,15 +74,16 @@ class LaplaceWithin:
     def cost(self, steps: int) -> float:
         """The epsilon of one shift: the law's own, and the change of the mass that the interval holds.
 
-        For values x and x' a shift apart, ln P(y|x)/P(y|x') <= rate * |x - x'| + ln(mass(x') / mass(x)), with the mass
-        smallest at an end of the interval and growing towards its middle (Holohan, Antonatos, Braghin, Mac Aonghusa
-        2020, for the discrete law).
+        For values x and x' a shift apart, ln P(y|x)/P(y|x') <= rate * |x - x'| + ln(mass(x') / mass(x)). The log of the
+        mass is concave in the place and changes by at most ``rate`` per step, so the worst pair is an end of the
+        interval and the value farthest from it (Holohan, Antonatos, Braghin, Mac Aonghusa 2020, for the discrete law).
         """
         rate = float(self.law.rate.exact)
         steps = min(steps, self.width)
-        inward = min(steps, self.width // 2 + 1)
-        growth = math.log(_mass(rate, inward, self.width) / _mass(rate, 0, self.width))
-        return rounding.up((self.law.cost(steps) + max(growth, 0.0)) * (1 + 1e-12))
+        # The mass d steps from an end is, up to a factor, 1 - a**(w+1) + a (1 - a**d) (1 - a**(w-d)), a = e**-rate.
+        end = -math.expm1(-rate * (self.width + 1))
+        inward = math.exp(-rate) * math.expm1(-rate * steps) * math.expm1(-rate * (self.width - steps))
+        return rounding.up((self.law.cost(steps) + math.log1p(inward / end)) * (1 + 1e-13), 8)
 
     def sampler(self) -> Fill:
         narrow = self.width * self.law.rate.exact < 1
@@ -88,12 +95,6 @@ class LaplaceWithin:
 def unconditioned(law: Any) -> Any:
     """The law without its interval."""
     return law.law if isinstance(law, LaplaceWithin) else law
-
-
-def _mass(rate: float, place: int, width: int) -> float:
-    """(1 + a) / (1 - a) * P(-place <= z <= width - place)."""
-    tails = -math.expm1(-rate * (place + 1)) + math.exp(-rate) * -math.expm1(-rate * (width - place))
-    return tails / -math.expm1(-rate)
 
 
 def law_within(epsilon: float, steps: int, width: int) -> LaplaceWithin:
@@ -110,6 +111,8 @@ class LaplaceEach:
     """A Laplace law of its own for each record."""
 
     def __init__(self, rates: np.ndarray) -> None:
+        if rates.size:
+            check_scale(float(1 / rates.max()), float(1 / rates.min()), 1 / cells.LARGEST_RATE, LARGEST_EACH_SCALE)
         self._numerators, self._shifts = rates_below(rates)
         self.rates = np.ldexp(self._numerators.astype(np.float64), -self._shifts.astype(np.int64))
 

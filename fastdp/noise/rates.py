@@ -7,12 +7,28 @@ from fractions import Fraction
 
 import numpy as np
 
+from fastdp.errors import ParameterError
+
 RATE_BITS = 32
 EACH_RATE_BITS = 24
 EACH_SIGMA_BITS = 26
 
 SLACK = Fraction(1, 2**40)
 """Asked rates are cut by this part before they are rounded, so that a guarantee rounded up is still what was asked."""
+
+
+def check_scale(smallest: float, largest: float, allowed_smallest: float, allowed_largest: float) -> None:
+    """Refuse a law that its sampler cannot resolve; scales are in steps of the grid."""
+    if smallest < allowed_smallest:
+        raise ParameterError(
+            f"noise: a scale of {smallest:.6g} steps is below {allowed_smallest:.6g}, the sampler's resolution; "
+            "choose a finer granularity or a smaller epsilon"
+        )
+    if not largest <= allowed_largest:
+        raise ParameterError(
+            f"noise: a scale of {largest:.6g} steps is above {allowed_largest:.6g}, the sampler's resolution; "
+            "choose a coarser granularity or unit, or a larger epsilon"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,15 +24,28 @@ class Place(Protocol):
     def add(self, values: np.ndarray, noise: np.ndarray, out: np.ndarray) -> None: ...
 
 
-class _Memory(threading.local):
-    """One thread's working memory, made when it first works."""
+class _Memory:
+    """Working memory of one block: a kernel's scratch and its noise."""
+
+    __slots__ = ("noise", "scratch")
 
     def __init__(self) -> None:
         self.scratch = make_scratch()
         self.noise = np.empty(BLOCK, np.int64)
 
 
-_memory = _Memory()
+class _Idle(threading.local):
+    """Working memories of a thread that are not in use.
+
+    A memory is taken out for a block and put back after it: code that interrupts the block on the same thread (a signal
+    handler, a finalizer) and draws noise itself must not write over noise that is still to be added.
+    """
+
+    def __init__(self) -> None:
+        self.memories: list[_Memory] = []
+
+
+_idle = _Idle()
 
 
 Block = Callable[[np.ndarray, Any, int, np.ndarray, _Memory, np.ndarray], None]
@@ -52,7 +65,11 @@ def run(owner: str, column: NumericColumn, rng: Rng, block: Block) -> Any:
         ) -> None:
             values = read_block(owner, piece, start, stop, column.result_dtype)
             first = at + start
-            block(key, start_slot + np.uint64(first), first, values, _memory, result[start:stop])
+            memory = _idle.memories.pop() if _idle.memories else _Memory()
+            try:
+                block(key, start_slot + np.uint64(first), first, values, memory, result[start:stop])
+            finally:
+                _idle.memories.append(memory)
 
         for_each_block(piece.size, work)
         results.append(result)

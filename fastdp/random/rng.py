@@ -41,7 +41,7 @@ class Rng:
     It cannot be copied or pickled, for a copy would repeat its noise: give each worker a ``child``.
     """
 
-    __slots__ = ("__weakref__", "_children", "_key", "_lock", "_name", "_next", "_pid", "_seeded")
+    __slots__ = ("__weakref__", "_busy", "_children", "_key", "_lock", "_name", "_next", "_pid", "_seeded")
 
     def __init__(self) -> None:
         self._set_up(secrets.token_bytes(KEY_BYTES), "Rng(keyed by the operating system)", seeded=False)
@@ -52,7 +52,8 @@ class Rng:
         self._seeded = seeded
         self._next = 0
         self._children: dict[bytes, Rng] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a handler that interrupts this thread must get an error, not wait for ever
+        self._busy = False
         self._pid = os.getpid()
         _living.add(self)
 
@@ -76,7 +77,10 @@ class Rng:
         return self._seeded
 
     def child(self, label: int | str | bytes) -> Rng:
-        """The independent stream of that label; the same label gives the same object, so its noise never repeats."""
+        """The independent stream of that label; the same label gives the same object, so its noise never repeats.
+
+        Children are remembered as long as their parent lives, for the same reason.
+        """
         if isinstance(label, bool) or not isinstance(label, int | str | bytes):
             raise ParameterError(f"Rng.child: label must be an int, str or bytes, got {type(label).__name__}")
         tagged = label if isinstance(label, bytes) else str(label).encode("utf-8", "surrogatepass")
@@ -93,12 +97,18 @@ class Rng:
         import numpy as np
 
         with self._lock:
-            self._rekey_after_fork()
-            start = self._next
-            if start + count > SLOTS:
-                raise UnsafeRngError("Rng: this key has no slots left; use a child")
-            self._next = start + count
-            key = self._key
+            if self._busy:
+                raise UnsafeRngError("Rng: drawn from inside its own bookkeeping, by a signal handler; give it its own")
+            self._busy = True
+            try:
+                self._rekey_after_fork()
+                start = self._next
+                if start + count > SLOTS:
+                    raise UnsafeRngError("Rng: this key has no slots left; use a child")
+                self._next = start + count
+                key = self._key
+            finally:
+                self._busy = False
         return Slots(np.frombuffer(key, np.uint32).copy(), np.uint64(start))
 
     def _rekey_after_fork(self) -> None:
@@ -123,7 +133,7 @@ class Rng:
 
 _living: weakref.WeakSet[Rng] = weakref.WeakSet()
 _default: Rng | None = None
-_default_lock = threading.Lock()
+_default_lock = threading.RLock()
 
 
 def default_rng() -> Rng:
@@ -142,9 +152,10 @@ def _after_fork() -> None:
     threads held at the fork would stay locked for ever: make them anew.
     """
     global _default_lock
-    _default_lock = threading.Lock()
+    _default_lock = threading.RLock()
     for rng in list(_living):
-        rng._lock = threading.Lock()
+        rng._lock = threading.RLock()
+        rng._busy = False
         rng._pid = -1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from fractions import Fraction
 
 import mpmath
@@ -76,10 +77,16 @@ def test_fill_digit_noise__follows_its_law(scale):
     assert chisquare_p(draws, laplace_pmf(rate / 1.01, reach), -reach, bins=100) < 1e-6
 
 
-@pytest.mark.parametrize("scale", [*SCALES, 200.0, 1000.0, 2047.9, 700.0])
-def test_digits__cost_no_more_than_stated(scale):
+def test_digits__cost_no_more_than_stated():
+    """Hundreds of random rates over the whole range that two tables serve, and its ends."""
+    source = random.Random(4)
+    for scale in [*SCALES, *(2 ** source.uniform(7, 11) for _ in range(300))]:
+        check_cost(scale)
+
+
+def check_cost(scale: float) -> None:
     """Fine digits decay at the exact rate within the part of the stated cost that the cells leave."""
-    tables = tables_of(scale)
+    tables = digits.build.__wrapped__(Rate.below(1 / Fraction(scale)))
     rate = mpmath.mpf(tables.fine.rate.numerator) / mpmath.mpf(2) ** tables.fine.rate.shift
     size = 1 << tables.coarse.m
     with mpmath.workprec(400):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -147,3 +148,90 @@ class TestFork:
         noise(rng)
         monkeypatch.setattr(fd.Rng, "_rekey_after_fork", lambda self: None)
         assert len(set(in_children(8, lambda _i: noise(rng)))) == 1
+
+
+def test_noise__of_a_call_that_is_interrupted_is_its_own(monkeypatch):
+    """A signal handler that draws between the noise and its addition, on the same thread, changes nothing outside."""
+    from fastdp.noise.grid import FloatGrid
+
+    undisturbed = MECHANISM.randomize(ZEROS, rng=fd.Rng.unsafe_seed(3))
+    original, inner = FloatGrid.add, []
+
+    def interrupted(self, values, drawn, out):
+        if not inner:
+            inner.append(None)
+            inner[0] = MECHANISM.randomize(ZEROS, rng=fd.Rng.unsafe_seed(4))
+        original(self, values, drawn, out)
+
+    monkeypatch.setattr(FloatGrid, "add", interrupted)
+    outer = MECHANISM.randomize(ZEROS, rng=fd.Rng.unsafe_seed(3))
+    assert np.array_equal(outer, undisturbed)
+    assert not np.array_equal(outer, inner[0])
+
+
+def test_reserve__refuses_to_be_entered_twice(monkeypatch):
+    """From a handler inside its own bookkeeping: an error, not a deadlock, and no slot twice."""
+    rng = fd.Rng()
+
+    def interrupt(self):
+        with pytest.raises(fd.UnsafeRngError, match="signal"):
+            self.reserve(1)
+
+    monkeypatch.setattr(fd.Rng, "_rekey_after_fork", interrupt)
+    assert int(rng.reserve(5).start) == 0
+    assert int(rng.reserve(5).start) == 5
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_fork__with_every_lock_held_does_not_hang():
+    """What another thread held at the fork is free in the child."""
+    from fastdp import parallel
+    from fastdp.columns import buffers
+    from fastdp.random import rng as module
+
+    rng = fd.Rng()
+    big = np.zeros(400_000)
+    MECHANISM.randomize(big, rng=rng)
+    held, go = threading.Event(), threading.Event()
+
+    def hold():
+        with parallel._lock, buffers._lock, module._default_lock, rng._lock:
+            held.set()
+            go.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    try:
+        draws = in_children(
+            2, lambda _i: MECHANISM.randomize(big, rng=rng)[:10].tobytes() + MECHANISM.randomize(big)[:10].tobytes()
+        )
+    finally:
+        go.set()
+        holder.join()
+    assert len(set(draws)) == 2
+
+
+def test_set_threads__while_others_work(threads):
+    """Changing the number of threads under running calls breaks none of them."""
+    failures = []
+    big = np.zeros(300_000)
+    stop = threading.Event()
+
+    def work():
+        while not stop.is_set():
+            try:
+                MECHANISM.randomize(big)
+            except Exception as error:  # noqa: BLE001
+                failures.append(error)
+
+    workers = [threading.Thread(target=work) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for i in range(200):
+        threads(i % 3 + 1)
+    stop.set()
+    for worker in workers:
+        worker.join()
+    assert not failures

@@ -49,7 +49,7 @@ def laplace_each(key, slot, rate, shift) -> int:
         if not flip_ratio(fraction, 1 << shift, private):
             continue
         whole = 0
-        while whole < 255 and flip_ratio(1, 1, private):
+        while flip_ratio(1, 1, private):
             whole += 1
         magnitude = ((whole << shift) + fraction) // rate
         negative = private.next() & 1
