@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 SMALLEST = 1 << 20
-MOST_KEPT = 32 << 20
-"""Bytes of idle buffers that may be kept at a time."""
+MOST_IDLE = 32 << 20
+"""Bytes of idle buffers that may be left after a call has taken one."""
+MOST_KEPT = 8
+"""Buffers that are remembered, in use or not; those in use cost nothing."""
 
 _lock = threading.Lock()
 _kept: list[np.ndarray] = []
@@ -39,10 +41,22 @@ def _is_idle(index: int) -> bool:
     return sys.getrefcount(_kept[index]) == 2
 
 
+def _drop_idle(most: int) -> None:
+    """Forget idle buffers, the oldest first, until at most ``most`` bytes of them are left."""
+    idle = [index for index in range(len(_kept)) if _is_idle(index)]
+    excess = sum(_kept[index].size for index in idle) - most
+    for index in [*idle]:
+        if excess <= 0:
+            break
+        excess -= _kept[index].size
+        _kept[index] = np.empty(0, np.uint8)
+    _kept[:] = [kept for kept in _kept if kept.size]
+
+
 def fresh(size: int, dtype: np.dtype[Any]) -> np.ndarray:
     """An array of arbitrary content, shared with nobody; whoever asks must write all of it."""
     needed = size * dtype.itemsize
-    if not SMALLEST <= needed <= MOST_KEPT or not _counts_references:
+    if not SMALLEST <= needed <= MOST_IDLE or not _counts_references:
         return np.empty(size, dtype)
     if not _lock.acquire(blocking=False):  # another thread, or a signal handler in the middle of this
         return np.empty(size, dtype)
@@ -50,10 +64,9 @@ def fresh(size: int, dtype: np.dtype[Any]) -> np.ndarray:
         for index in range(len(_kept)):
             if _kept[index].size == needed and _is_idle(index):
                 return _kept[index].view(dtype)
-        buffer = np.empty(needed, np.uint8)
-        _kept.append(buffer)
-        while sum(kept.size for kept in _kept) > MOST_KEPT:
-            _kept.pop(0)
-        return buffer.view(dtype)
+        _drop_idle(MOST_IDLE - needed)
+        _kept.append(np.empty(needed, np.uint8))
+        del _kept[:-MOST_KEPT]
+        return _kept[-1].view(dtype)
     finally:
         _lock.release()

@@ -55,9 +55,23 @@ def test_fresh__never_reuses_what_is_held(hold):
 
 
 def test_fresh__keeps_little():
-    for size in (10, SIZE, 2 * SIZE, 3 * SIZE, 10_000_000):
+    """Idle buffers are bounded after every call, those in use are not kept from their users."""
+    for size in (10, SIZE, 2 * SIZE, 3 * SIZE, 4 * SIZE, 5 * SIZE, 10_000_000, SIZE, 6 * SIZE):
         buffers.fresh(size, np.dtype(np.float64))
-    assert sum(kept.size for kept in buffers._kept) <= buffers.MOST_KEPT
+        assert sum(kept.size for kept in buffers._kept) <= buffers.MOST_IDLE
+    held = [buffers.fresh(SIZE, np.dtype(np.float64)) for _ in range(40)]
+    assert len({address(array) for array in held}) == 40
+    assert len(buffers._kept) <= buffers.MOST_KEPT
+
+
+def test_fresh__serves_a_caller_who_holds_the_last_result():
+    """``y = randomize(x)`` in a loop has two results alive at a time: two buffers take turns."""
+    places = set()
+    y = None
+    for _ in range(10):
+        y = buffers.fresh(4_000_000, np.dtype(np.float64))
+        places.add(address(y))
+    assert len(places) == 2
 
 
 def test_results__of_many_threads_are_their_own():
