@@ -13,8 +13,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from fastdp import validation
 
-BLOCK = 1 << 16
-"""Records per kernel call: the noise of a block stays in the second-level cache until it is added."""
+BLOCK = 1 << 17
+"""Records per kernel call: the noise of a block stays in the caches until it is added, and a call's overhead of some
+10 microseconds is spread over enough of them (4 % faster than half as many on 4e6 values)."""
+STRIDE = 1024
+"""Threads start at multiples of this many records, a kernel's tile."""
 SMALLEST_SHARE = 1 << 16
 """Below this many records per thread, waking a thread costs more than it gains."""
 
@@ -84,7 +87,7 @@ def for_each_block(count: int, task: Callable[[int, int], None]) -> None:
     if shares == 1:
         run(0, count)
         return
-    edges = [count * share // shares // BLOCK * BLOCK for share in range(shares)] + [count]
+    edges = [count * share // shares // STRIDE * STRIDE for share in range(shares)] + [count]
     pending: list[Future[None]] = []
     try:
         with _lock:  # so that no other thread shuts the pool down in between
