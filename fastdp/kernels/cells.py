@@ -27,11 +27,10 @@ from fastdp.kernels.words import (
     HALVES,
     TILE,
     WORDS,
-    count_trailing_zeros,
-    draw_below,
+    find_flagged,
+    locate,
     multiply_high,
     next_word,
-    open_consecutive,
     open_privates,
     select_private,
 )
@@ -72,7 +71,8 @@ def draw_residue(table, key, work, blocks):
 
 
 @inlined
-def _draw_cell(table, key, work, blocks):
+def draw_cell(table, key, work, blocks):
+    """A cell of the table, TAIL_UP and TAIL_DOWN among them, from the private stream."""
     index = next_word(key, work, blocks) >> (_U(48) + table.law[7])
     cell = np.int64(table.cells[np.int64(index)])
     if cell == AMBIGUOUS:
@@ -87,14 +87,14 @@ def leave_tail(cell, table, key, work, blocks):
     upward = cell >= 0
     while cell == TAIL_UP or cell == TAIL_DOWN:
         wrapped += np.int64(table.law[6])
-        cell = _draw_cell(table, key, work, blocks)
+        cell = draw_cell(table, key, work, blocks)
         while (cell >= 0) != upward:
-            cell = _draw_cell(table, key, work, blocks)
+            cell = draw_cell(table, key, work, blocks)
     return cell, wrapped
 
 
 @inlined
-def _keep(high, low, law, first, key, work, blocks):
+def keep(high, low, law, first, key, work, blocks):
     """True with probability e**-((high * 2**64 + low) * rate / 2**rate_shift), an exponent below 1."""
     rate, left = law[3], _U(128) - law[4]
     high = high * rate + multiply_high(low, rate)
@@ -107,7 +107,7 @@ def _keep(high, low, law, first, key, work, blocks):
 
 
 @inlined
-def _finish(cell, fine, first, table, key, work, blocks):
+def finish(cell, fine, first, table, key, work, blocks):
     """The exact draw of a lane that its first words left open: a cell, fine bits, and 64 bits to keep them or not."""
     m, quadratic = table.law[0], table.law[5] != _U(0)
     if cell == AMBIGUOUS:
@@ -122,11 +122,11 @@ def _finish(cell, fine, first, table, key, work, blocks):
         if quadratic:
             factor = (((magnitude << m) + _U(0 if upward else 1)) << _U(1)) + fine
             high, low = multiply_high(fine, factor), fine * factor
-        if fine == _U(0) or _keep(high, low, table.law, first, key, work, blocks):
+        if fine == _U(0) or keep(high, low, table.law, first, key, work, blocks):
             value = ((np.int64(magnitude) + wrapped) << np.int64(m)) + np.int64(fine)
             return value if upward else ~value
         if quadratic:
-            cell = _draw_cell(table, key, work, blocks)
+            cell = draw_cell(table, key, work, blocks)
         # A Laplace cell stays: its fine bits are independent of it.
         fine = next_word(key, work, blocks) >> (_U(64) - m)
         first = next_word(key, work, blocks)
@@ -143,7 +143,7 @@ def _finish_pending(count, table, key, scratch, out):
         select_private(work[32 + i], i, work)
         fine, coin = _U(pending[i, 2]), _U(pending[i, 3])
         first = (coin << _U(48)) | (next_word(key, work, blocks) >> coin_bits)
-        out[pending[i, 0]] = _finish(pending[i, 1], fine, first, table, key, work, blocks)
+        out[pending[i, 0]] = finish(pending[i, 1], fine, first, table, key, work, blocks)
 
 
 @inlined
@@ -212,13 +212,8 @@ def fill_cell_noise(key, start, table, scratch, out):
     waiting = 0
     done = 0
     while done < out.size:
-        slot = start + _U(done)
-        tile = slot // _U(TILE)
-        lane = np.int64(slot % _U(TILE))
-        count = min(TILE - lane, out.size - done)
+        slot, tile, lane, count = locate(start, done, out.size)
         target = out[done : done + count]
-        for place in range(count, min(TILE, count + 8)):
-            scratch.flags[place] = 0
         fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
         halves = scratch.halves[lane : lane + count]
         coins, words = scratch.coins[lane : lane + count], scratch.words[lane : lane + count]
@@ -235,92 +230,21 @@ def fill_cell_noise(key, start, table, scratch, out):
                 _split_words(scratch.words, scratch.coins)
             look_up(halves, table.cells, index_shift, scratch.found)
             _flag_wide(scratch.found[:count], coins, words, table.law, scratch.flags, target)
-        for word in range((count + 7) // 8):
-            flagged = scratch.flag_words[word]
-            while flagged != _U(0):
-                place = word * 8 + (count_trailing_zeros(flagged) >> 3)
-                flagged &= flagged - _U(1)
-                cell = np.int64(table.cells[halves[place] >> index_shift])
-                scratch.pending[waiting, 0] = done + place
-                scratch.pending[waiting, 1] = cell
-                scratch.pending[waiting, 2] = 0
-                if m > _U(0):
-                    fine = words[place] if cell >= 0 else ~words[place]
-                    scratch.pending[waiting, 2] = np.int64(np.uint32(fine) >> (np.uint32(32) - np.uint32(m)))
-                scratch.pending[waiting, 3] = np.int64(coins[place])
-                scratch.work[32 + waiting] = slot + _U(place)
-                waiting += 1
-                if waiting == GROUP_BLOCKS:
-                    _finish_pending(waiting, table, key, scratch, out)
-                    waiting = 0
+        for i in range(find_flagged(scratch, count)):
+            place = scratch.places[i]
+            cell = np.int64(table.cells[halves[place] >> index_shift])
+            scratch.pending[waiting, 0] = done + place
+            scratch.pending[waiting, 1] = cell
+            scratch.pending[waiting, 2] = 0
+            if m > _U(0):
+                fine = words[place] if cell >= 0 else ~words[place]
+                scratch.pending[waiting, 2] = np.int64(np.uint32(fine) >> (np.uint32(32) - np.uint32(m)))
+            scratch.pending[waiting, 3] = np.int64(coins[place])
+            scratch.work[32 + waiting] = slot + _U(place)
+            waiting += 1
+            if waiting == GROUP_BLOCKS:
+                _finish_pending(waiting, table, key, scratch, out)
+                waiting = 0
         done += count
     if waiting > 0:
         _finish_pending(waiting, table, key, scratch, out)
-
-
-@kernel
-def fill_cell_noise_within(key, start, table, values, width, scratch, out):
-    """Write draws z conditioned on 0 <= values[i] + z <= width, one per slot start, start + 1, ...
-
-    Pre:  0 <= values[i] <= width; the interval is not much narrower than the law's scale, or this takes long.
-    Post: out[i] follows the conditional law exactly, as far as the law itself: each draw is repeated until inside.
-    Bits: the private stream of slot start + i. The number of draws depends on the value: time is not private.
-    """
-    m = table.law[0]
-    work, blocks = scratch.work, scratch.blocks
-    for base in range(0, out.size, GROUP_BLOCKS):
-        open_consecutive(key, start + _U(base), work, blocks)
-        for i in range(base, min(base + GROUP_BLOCKS, out.size)):
-            select_private(start + _U(i), i - base, work)
-            inside = False
-            while not inside:
-                cell = _draw_cell(table, key, work, blocks)
-                fine = next_word(key, work, blocks) >> (_U(64) - m) if m > _U(0) else _U(0)
-                first = next_word(key, work, blocks)
-                noise = _finish(cell, fine, first, table, key, work, blocks)
-                inside = -values[i] <= noise <= width - values[i]
-            out[i] = noise
-
-
-@kernel
-def fill_uniform_within(key, start, table, values, width, scratch, out):
-    """As fill_cell_noise_within for a Laplace law, fast where the interval is narrower than the scale.
-
-    Pre:  0 <= values[i] <= width; width * rate < 1.
-    Post: a uniform value of the interval, kept with the probability that the law gives its distance.
-    """
-    count = _U(width + 1)
-    work, blocks = scratch.work, scratch.blocks
-    for base in range(0, out.size, GROUP_BLOCKS):
-        open_consecutive(key, start + _U(base), work, blocks)
-        for i in range(base, min(base + GROUP_BLOCKS, out.size)):
-            select_private(start + _U(i), i - base, work)
-            kept = False
-            while not kept:
-                noise = np.int64(draw_below(count, key, work, blocks)) - values[i]
-                first = next_word(key, work, blocks)
-                kept = _keep(_U(0), _U(abs(noise)), table.law, first, key, work, blocks)
-            out[i] = noise
-
-
-@kernel
-def fill_stairs(key, start, table, first_step, steps, scratch, out):
-    """Write one draw of a law that is uniform on each of a table of pieces, one per slot start, start + 1, ...
-
-    Post: the distance from the law is that of the table's integer weights, below 2**-100; within pieces it is exact.
-
-    Pre:  cells of the table number the pieces: piece v >= 0 is first_step[0, v] + [0, steps[0, v]), piece ~v the
-          negatives of first_step[1, v] + [0, steps[1, v]); the table's wrap is in steps.
-    Bits: the private stream of slot start + i.
-    """
-    work, blocks = scratch.work, scratch.blocks
-    for base in range(0, out.size, GROUP_BLOCKS):
-        open_consecutive(key, start + _U(base), work, blocks)
-        for i in range(base, min(base + GROUP_BLOCKS, out.size)):
-            select_private(start + _U(i), i - base, work)
-            cell, wrapped = leave_tail(_draw_cell(table, key, work, blocks), table, key, work, blocks)
-            side = 0 if cell >= 0 else 1
-            piece = cell if cell >= 0 else ~cell
-            within = np.int64(draw_below(steps[side, piece], key, work, blocks))
-            magnitude = first_step[side, piece] + wrapped + within
-            out[i] = magnitude if side == 0 else -magnitude

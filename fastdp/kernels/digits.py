@@ -18,7 +18,8 @@ from fastdp.kernels.words import (
     COINS,
     HALVES,
     TILE,
-    count_trailing_zeros,
+    find_flagged,
+    locate,
     open_privates,
     select_private,
 )
@@ -72,30 +73,22 @@ def fill_digit_noise(key, start, coarse, fine, coarse_bytes, fine_bytes, scratch
     waiting = 0
     done = 0
     while done < out.size:
-        slot = start + _U(done)
-        tile = slot // _U(TILE)
-        lane = np.int64(slot % _U(TILE))
-        count = min(TILE - lane, out.size - done)
-        for place in range(count, min(TILE, count + 8)):
-            scratch.flags[place] = 0
+        slot, tile, lane, count = locate(start, done, out.size)
         fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
         fill_plane(key, COINS, tile * _U(TILE // 512), counters, scratch.coins_raw)
         look_up(scratch.halves[lane : lane + count], coarse_bytes, np.uint16(0), scratch.found)
         look_up(scratch.coins[lane : lane + count], fine_bytes, np.uint16(0), scratch.digits)
         _combine(scratch.found, scratch.digits, m, scratch.flags, out[done : done + count])
-        for word in range((count + 7) // 8):
-            flagged = scratch.flag_words[word]
-            while flagged != _U(0):
-                place = word * 8 + (count_trailing_zeros(flagged) >> 3)
-                flagged &= flagged - _U(1)
-                scratch.pending[waiting, 0] = done + place
-                scratch.pending[waiting, 1] = np.int64(scratch.found[place])
-                scratch.pending[waiting, 2] = np.int64(scratch.digits[place])
-                scratch.work[32 + waiting] = slot + _U(place)
-                waiting += 1
-                if waiting == GROUP_BLOCKS:
-                    _finish_pending(waiting, coarse, fine, key, scratch, out)
-                    waiting = 0
+        for i in range(find_flagged(scratch, count)):
+            place = scratch.places[i]
+            scratch.pending[waiting, 0] = done + place
+            scratch.pending[waiting, 1] = np.int64(scratch.found[place])
+            scratch.pending[waiting, 2] = np.int64(scratch.digits[place])
+            scratch.work[32 + waiting] = slot + _U(place)
+            waiting += 1
+            if waiting == GROUP_BLOCKS:
+                _finish_pending(waiting, coarse, fine, key, scratch, out)
+                waiting = 0
         done += count
     if waiting > 0:
         _finish_pending(waiting, coarse, fine, key, scratch, out)

@@ -16,8 +16,9 @@ from fastdp.kernels.words import (
     HALVES,
     TILE,
     WORDS,
-    count_trailing_zeros,
     draw_below,
+    find_flagged,
+    locate,
     next_word,
     open_privates,
     select_private,
@@ -72,27 +73,19 @@ def fill_krr(key, start, table, entries, k, codes, scratch, out):
     waiting = 0
     done = 0
     while done < out.size:
-        slot = start + _U(done)
-        tile = slot // _U(TILE)
-        lane = np.int64(slot % _U(TILE))
-        count = min(TILE - lane, out.size - done)
-        for place in range(count, min(TILE, count + 8)):
-            scratch.flags[place] = 0
+        slot, tile, lane, count = locate(start, done, out.size)
         fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
         look_up(scratch.halves[lane : lane + count], entries, np.uint16(0), scratch.found)
         target, source = out[done : done + count], codes[done : done + count]
         bad |= _select(scratch.found, source, k, scratch.flags, target)
-        for word in range((count + 7) // 8):
-            flagged = scratch.flag_words[word]
-            while flagged != _U(0):
-                place = word * 8 + (count_trailing_zeros(flagged) >> 3)
-                flagged &= flagged - _U(1)
-                scratch.pending[waiting, 0] = done + place
-                scratch.work[32 + waiting] = slot + _U(place)
-                waiting += 1
-                if waiting == GROUP_BLOCKS:
-                    _finish_pending(waiting, table, key, scratch, codes, out)
-                    waiting = 0
+        for i in range(find_flagged(scratch, count)):
+            place = scratch.places[i]
+            scratch.pending[waiting, 0] = done + place
+            scratch.work[32 + waiting] = slot + _U(place)
+            waiting += 1
+            if waiting == GROUP_BLOCKS:
+                _finish_pending(waiting, table, key, scratch, codes, out)
+                waiting = 0
         done += count
     if waiting > 0:
         _finish_pending(waiting, table, key, scratch, codes, out)
@@ -129,10 +122,7 @@ def fill_krr_large(key, start, keep_high, keep_low, k, codes, scratch, out):
     waiting = 0
     done = 0
     while done < out.size:
-        slot = start + _U(done)
-        tile = slot // _U(TILE)
-        lane = np.int64(slot % _U(TILE))
-        count = min(TILE - lane, out.size - done)
+        slot, tile, lane, count = locate(start, done, out.size)
         fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
         fill_plane(key, WORDS, tile * _U(TILE // 256), counters, scratch.words)
         for place in range(count):

@@ -42,7 +42,7 @@ BLOCK_WORDS = 8
 
 
 class Scratch(NamedTuple):
-    """One thread's working memory, about 18 KiB; two names for one buffer where kernels read it at two widths."""
+    """One thread's working memory, about 26 KiB; two names for one buffer where kernels read it at two widths."""
 
     halves: np.ndarray  # uint16[TILE]
     halves_raw: np.ndarray  # the same, as uint32
@@ -53,6 +53,7 @@ class Scratch(NamedTuple):
     digits: np.ndarray  # int16[TILE]
     flags: np.ndarray  # uint8[TILE]
     flag_words: np.ndarray  # the same, as uint64
+    places: np.ndarray  # int64[TILE]: flagged lanes of a tile
     pending: np.ndarray  # int64[16, 4]: place, cell, fine bits and coin of the flagged lanes
     work: np.ndarray  # uint64[WORK_SIZE]
     blocks: np.ndarray  # uint32[BLOCKS_SIZE]
@@ -72,10 +73,34 @@ def make_scratch() -> Scratch:
         digits=np.zeros(TILE, np.int16),
         flags=flag_words.view(np.uint8),
         flag_words=flag_words,
+        places=np.zeros(TILE, np.int64),
         pending=np.zeros((GROUP_BLOCKS, 4), np.int64),
         work=np.zeros(WORK_SIZE, np.uint64),
         blocks=np.zeros(BLOCKS_SIZE, np.uint32),
     )
+
+
+@inlined
+def locate(start, done, size):
+    """The slot of out[done], its tile, its lane in there, and how many lanes the tile still serves."""
+    slot = start + np.uint64(done)
+    lane = np.int64(slot % np.uint64(TILE))
+    return slot, slot // np.uint64(TILE), lane, min(TILE - lane, size - done)
+
+
+@inlined
+def find_flagged(scratch, count):
+    """Write the places of the flags raised among the first ``count`` to scratch.places; how many there are."""
+    for place in range(count, min(TILE, count + 8)):
+        scratch.flags[place] = 0
+    found = 0
+    for word in range((count + 7) // 8):
+        flagged = scratch.flag_words[word]
+        while flagged != np.uint64(0):
+            scratch.places[found] = word * 8 + (count_trailing_zeros(flagged) >> 3)
+            flagged &= flagged - np.uint64(1)
+            found += 1
+    return found
 
 
 @intrinsic

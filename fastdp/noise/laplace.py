@@ -13,6 +13,7 @@ from fastdp import rounding
 from fastdp.kernels import cells as kernel
 from fastdp.kernels import each
 from fastdp.kernels.digits import fill_digit_noise
+from fastdp.kernels.within import fill_cell_noise_within, fill_uniform_within
 from fastdp.kernels.words import Scratch
 from fastdp.noise import cells, digits
 from fastdp.noise.rates import Rate, check_scale, rates_below
@@ -87,7 +88,7 @@ class LaplaceWithin:
 
     def sampler(self) -> Fill:
         narrow = self.width * self.law.rate.exact < 1
-        fill = kernel.fill_uniform_within if narrow else kernel.fill_cell_noise_within
+        fill = fill_uniform_within if narrow else fill_cell_noise_within
         table, width = cells.build(self.law.rate, quadratic=False).table, np.int64(self.width)
         return lambda key, slot, _first, steps, scratch, out: fill(key, slot, table, steps, width, scratch, out)
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastdp import rounding
-from fastdp.kernels import cells as kernel
 from fastdp.kernels import each
 from fastdp.kernels.cells import TAIL_DOWN, TAIL_UP, CellTable
+from fastdp.kernels.stairs import fill_stairs
 from fastdp.kernels.words import Scratch
 from fastdp.noise import cells
 from fastdp.noise.rates import Rate, rates_below
@@ -94,7 +94,7 @@ class StaircaseLaw:
 
     def sampler(self) -> Fill:
         pieces = build(self)
-        return lambda key, slot, _first, _steps, scratch, out: kernel.fill_stairs(key, slot, *pieces, scratch, out)
+        return lambda key, slot, _first, _steps, scratch, out: fill_stairs(key, slot, *pieces, scratch, out)
 
 
 class StaircaseEach:

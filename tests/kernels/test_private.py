@@ -9,6 +9,8 @@ import pytest
 
 from fastdp.kernels import cells as kernels
 from fastdp.kernels import each, words
+from fastdp.kernels.stairs import fill_stairs
+from fastdp.kernels.within import fill_cell_noise_within, fill_uniform_within
 from fastdp.noise import cells, staircase
 from fastdp.noise.rates import Rate, rates_below, sigmas_above
 from tests.reference import private
@@ -56,8 +58,8 @@ def test_within__agrees_with_plain_python(scale):
     """Both ways: drawing until inside, and keeping uniform values."""
     realised = cells.build(Rate.below(1 / Fraction(scale)), quadratic=False)
     for kernel, reference, width in (
-        (kernels.fill_cell_noise_within, private.within, int(3 * scale) + 1),
-        (kernels.fill_uniform_within, private.uniform_within, int(0.9 * scale)),
+        (fill_cell_noise_within, private.within, int(3 * scale) + 1),
+        (fill_uniform_within, private.uniform_within, int(0.9 * scale)),
     ):
         values = np.arange(COUNT) % (width + 1)
         expected = [reference(realised, KEY, START + i, int(values[i]), width) for i in range(COUNT)]
@@ -71,4 +73,4 @@ def test_fill_stairs__agrees_with_plain_python(epsilon, steps, tread):
     weights, _, _ = staircase.piece_weights(law)
     _, residues, _ = cells.realise(weights, (kernels.TAIL_UP, kernels.TAIL_DOWN), staircase.INDEX_BITS)
     expected = [private.stairs(pieces, residues, KEY, START + i) for i in range(COUNT)]
-    assert draws_of(kernels.fill_stairs, *pieces) == expected
+    assert draws_of(fill_stairs, *pieces) == expected
