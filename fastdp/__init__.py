@@ -1,4 +1,4 @@
-"""fastdp: differential privacy at memory speed, safe by default.
+"""fastdp: differential privacy for millions of values per call, safe by default.
 
 Names are loaded when they are first used, so that importing the package stays cheap.
 """

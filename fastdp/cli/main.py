@@ -49,7 +49,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="fastdp")
 def main() -> None:
-    """Differential privacy at memory speed, safe by default.
+    """Differential privacy for millions of values per call, safe by default.
 
     \b
     Examples:

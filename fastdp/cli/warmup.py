@@ -17,7 +17,7 @@ FLOATS = ("float64", "float32")
 
 def jobs() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Every compiled path, each with a call that takes it."""
-    from fastdp import DiscreteGaussian, Gaussian, Geometric, Laplace, Rng, Staircase
+    from fastdp import KRR, DiscreteGaussian, Gaussian, Geometric, Laplace, Rng, Staircase
 
     rng = Rng.unsafe_seed(0)
 
@@ -31,6 +31,7 @@ def jobs() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"Laplace {dtype}, folded", call(folded, dtype)
     for dtype in INTEGERS:
         yield f"Geometric {dtype}", call(Geometric(epsilon=1.0), dtype)
+        yield f"KRR {dtype}", call(KRR(epsilon=1.0, domain=100), dtype)
         yield f"Geometric {dtype}, folded", call(Geometric(epsilon=1.0, bounds=(0, 8), boundary="fold"), dtype)
     yield "Geometric of middle scale", call(Geometric(scale=1000.0), "int64")
     wide = Laplace(epsilon=1.0, sensitivity=1.0, bounds=(0, 8), boundary="resample")
