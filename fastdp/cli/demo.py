@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 import numpy as np
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -51,8 +52,8 @@ def _columns() -> list[DemoColumn]:
 
 def _guarantee(privacy: Any) -> str:
     if privacy.epsilon is None:
-        return f"rho = {privacy.rho:.6g}"
-    return f"epsilon = {privacy.epsilon:.6g}" + (f", delta = {privacy.delta:.3g}" if privacy.delta else "")
+        return f"rho {privacy.rho:.4g}"
+    return f"epsilon {privacy.epsilon:.4g}" + (f", delta {privacy.delta:.2g}" if privacy.delta else "")
 
 
 def _rows(_context: click.Context, _parameter: click.Parameter, value: str) -> int:
@@ -108,21 +109,14 @@ def command(rows: int, threads: int | None) -> None:
             batches.append(pa.record_batch(batch))
             progress.advance(task, count)
     table = pa.Table.from_batches(batches)
-    shown = Table(title=f"{table.num_rows:,} records sanitized, safe by default, on {get_threads()} threads")
-    for heading in (
-        "column",
-        "type",
-        "mechanism",
-        "effective guarantee",
-        "mean |error|",
-        "95 % within",
-        "million values/s",
-    ):
-        shown.add_column(heading, justify="left" if heading in {"column", "type", "mechanism"} else "right")
+    shown = Table(
+        title=f"{table.num_rows:,} records sanitized, safe by default, on {get_threads()} threads", box=SIMPLE
+    )
+    for heading in ("column", "mechanism", "effective guarantee", "|error|", "95 %", "M/s"):
+        shown.add_column(heading, justify="left" if heading in {"column", "mechanism"} else "right", no_wrap=True)
     for column in columns:
         shown.add_row(
             column.name,
-            str(table.schema.field(column.name).type),
             type(column.mechanism).__name__,
             _guarantee(column.mechanism.privacy),
             f"{errors[column.name] / rows:,.4g}",

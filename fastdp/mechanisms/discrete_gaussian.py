@@ -27,8 +27,8 @@ class DiscreteGaussian(Additive):
     moves it by at most ``sensitivity``, an integer. Sums saturate at the ends of the integer type; ``bounds`` clamps
     values and sums. ``sensitivity``, ``rho`` and ``scale`` may be arrays, one entry per record.
 
-    Draws are within 2**-100 of the law in statistical distance. 2 random bytes per value for sigma below 128, else 6.
-    [Canonne, Kamath, Steinke 2020]
+    Draws are within 2**-100 of the law in statistical distance. 2 random bytes per value for sigma below 128, 4 below
+    8,192, 6 or 8 above. [Canonne, Kamath, Steinke 2020]
 
     >>> import fastdp as fd
     >>> fd.DiscreteGaussian(rho=0.5, sensitivity=1).variance

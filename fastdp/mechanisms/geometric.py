@@ -36,7 +36,7 @@ class Geometric(Additive):
     ends, ``"resample"`` draws until inside, with the scale enlarged to keep epsilon. ``epsilon``, ``sensitivity`` and
     ``scale`` (sensitivity / epsilon, instead of epsilon) may be arrays, one entry per record.
 
-    2 random bytes per value for scales below 128, else 6. [Ghosh, Roughgarden, Sundararajan 2009]
+    2 random bytes per value for scales below 128, 4 below 8,192, 6 or 8 above. [Ghosh, Roughgarden, Sundararajan 2009]
 
     >>> import fastdp as fd
     >>> fd.Geometric(epsilon=0.5, sensitivity=1, bounds=(0, 120)).channel().shape

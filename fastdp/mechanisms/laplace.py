@@ -42,8 +42,8 @@ class Laplace(Additive):
     clamps values to an interval; outputs are then clamped too, or with ``boundary="fold"`` reflected at its ends, or
     with ``"resample"`` drawn until inside, with the scale enlarged to keep epsilon.
 
-    6 random bytes per value. [Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009 for the
-    discrete law; Mironov 2012 for why floats need a grid]
+    6 random bytes per value, 8 for small epsilon. [Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden,
+    Sundararajan 2009 for the discrete law; Mironov 2012 for why floats need a grid]
 
     >>> import fastdp as fd
     >>> mechanism = fd.Laplace(epsilon=1.0, sensitivity=1.0)
