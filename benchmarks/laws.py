@@ -47,7 +47,17 @@ def _rounded_gaussian(sigma: float) -> Law:
     return Law(lambda x: normal.cdf(np.floor(x) + 0.5), lambda q: np.ceil(normal.ppf(q) - 0.5))
 
 
-LAWS: dict[str, Callable[[float], Law]] = {
+def _krr(mechanism: Any) -> Law:
+    """How far a report lies behind the truth, modulo k: 0 with probability p, every other distance with q."""
+    p, q, most = mechanism.p, mechanism.q, mechanism.domain.size - 1
+    return Law(
+        lambda x: p + q * np.clip(np.floor(x), 0, most),
+        lambda u: np.clip(np.ceil((u - p) / q - 1e-9), 0, most),
+    )
+
+
+LAWS: dict[str, Callable[[Any], Law]] = {
+    "krr": _krr,
     "laplace": lambda scale: _of(stats.laplace(scale=scale)),
     "geometric": lambda scale: _of(stats.dlaplace(1 / scale)),
     "gaussian": lambda sigma: _of(stats.norm(scale=sigma)),

@@ -47,12 +47,12 @@ _ALL = (
     Library(
         "fastdp",
         "one thread, keyed by the operating system",
-        dict.fromkeys(_NOISES, Way(ways.fastdp_noise))
+        dict.fromkeys((*_NOISES, "krr"), Way(ways.fastdp_noise))
         | {"keystream": Way(ways.fastdp_keystream, exact=ways.openssl_in_lane_order)},
         module="fastdp",
         package="fastdp",
     ),
-    Library("memcpy", "numpy.copyto into an array that exists", dict.fromkeys((*_NOISES, "keystream"), _COPY)),
+    Library("memcpy", "numpy.copyto into an array that exists", dict.fromkeys((*_NOISES, "krr", "keystream"), _COPY)),
     Library(
         "numpy",
         "the obvious vectorised code on numpy.random.default_rng(); unsafe",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import fastdp as fd
-from benchmarks.laws import LAWS, p_value
+from benchmarks.laws import LAWS, Law, p_value
 from benchmarks.libraries import LIBRARIES, Library
 from benchmarks.ways import Call, Way
 
@@ -24,11 +24,13 @@ class CheckError(AssertionError):
 
 
 @functools.lru_cache(maxsize=16)
-def make_input(dtype: str, size: int) -> np.ndarray:
-    """Zeros for bytes, else numbers from 0 to 100; read-only, for all libraries share it."""
+def make_input(dtype: str, size: int, domain: int = 0) -> np.ndarray:
+    """Codes of a domain, else zeros for bytes, else numbers from 0 to 100; read-only, for all libraries share it."""
     source = np.random.default_rng(2026)
     made: Any
-    if dtype == "uint8":
+    if domain:
+        made = source.integers(0, domain, size).astype(dtype)
+    elif dtype == "uint8":
         made = np.zeros(size, np.uint8)
     elif dtype == "int64":
         made = source.integers(0, 100, size)
@@ -50,6 +52,15 @@ class Job:
     mechanism: Callable[[], Any]
     unit: str = "values"
     size: int = 4_000_000
+    domain: int = 0
+
+    def values(self, size: int) -> np.ndarray:
+        """The input of the job."""
+        return make_input(self.dtype, size, self.domain)
+
+    def law(self, kind: str) -> Law:
+        """The exact law of what the job adds to its input."""
+        return LAWS[kind](self.mechanism() if kind == "krr" else self.scale)
 
     @functools.cached_property
     def scale(self) -> float:
@@ -68,7 +79,8 @@ class Job:
         noisy = np.asarray(output)
         if noisy.shape != (size,) or (isinstance(output, np.ndarray) and noisy.dtype != self.dtype):
             raise CheckError(f"{self.name}: an output of {size} {self.dtype} is due, got {noisy.size} {noisy.dtype}")
-        return noisy - make_input(self.dtype, size).astype(np.result_type(self.dtype, np.int64))
+        added = noisy - self.values(size).astype(np.result_type(self.dtype, np.int64))
+        return added % self.domain if self.domain else added
 
 
 @dataclass(frozen=True)
@@ -88,7 +100,7 @@ class Entry:
         return size // QUICK if quick else size
 
     def setup(self, size: int) -> Call:
-        return self.way.make(self.job, make_input(self.job.dtype, size))
+        return self.way.make(self.job, self.job.values(size))
 
     def check(self, call: Call, size: int) -> float | None:
         """The p-value of the call's output under its law, None for outputs that are compared one by one.
@@ -96,14 +108,14 @@ class Entry:
         Raises CheckError if it lies below ALPHA twice in a row: chance alone does that once in 10**8.
         """
         output = call()
-        due = self.way.exact(make_input(self.job.dtype, size)) if self.way.exact else None
+        due = self.way.exact(self.job.values(size)) if self.way.exact else None
         if due is not None and not np.array_equal(due, output):
             raise CheckError(f"{self}: the output is not what it must be")
         law = self.way.law or self.job.kind
         if law == "none":
             return None
         for drawn in (output, None):
-            p = p_value(LAWS[law](self.job.scale), self.job.draws(call() if drawn is None else drawn, size))
+            p = p_value(self.job.law(law), self.job.draws(call() if drawn is None else drawn, size))
             if p >= ALPHA:
                 return p
         raise CheckError(f"{self}: the output does not follow its law, p = {p:.2g}")
@@ -111,6 +123,12 @@ class Entry:
 
 def _noise(name: str, kind: str, dtype: str, description: str, mechanism: Callable[[], Any]) -> Job:
     return Job(name, "noise", kind, dtype, description, mechanism)
+
+
+def _krr(name: str, dtype: str, domain: int) -> Job:
+    description = f"k-ary randomized response, k = {domain:,}, epsilon 1"
+    make = functools.partial(fd.KRR, epsilon=1.0, domain=domain)
+    return Job(name, "local", "krr", dtype, description, make, size=10_000_000, domain=domain)
 
 
 JOBS = (
@@ -146,6 +164,9 @@ JOBS = (
         "discrete-gaussian-5", "discrete-gaussian", "int64", "discrete Gaussian, sigma 5",
         lambda: fd.DiscreteGaussian(scale=5.0),
     ),
+    _krr("krr-uint8-10", "uint8", 10),
+    _krr("krr-uint8-100", "uint8", 100),
+    _krr("krr-int32-1000", "int32", 1000),
     Job(
         "keystream", "keystream", "keystream", "uint8", "random bytes, written to memory",
         lambda: None, unit="bytes", size=32_000_000,

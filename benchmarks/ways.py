@@ -93,6 +93,12 @@ def numpy_ways(source: Callable[[], Any]) -> dict[str, Way]:
         draw, n = source().normal, x.size
         return lambda: x + np.rint(draw(0.0, job.scale, n)).astype(np.int64)
 
+    def krr(job: Job, codes: np.ndarray) -> Call:
+        generator, n, k = source(), codes.size, job.domain
+        keep = job.mechanism().p - job.mechanism().q
+        uniform, integers = generator.random, generator.integers
+        return lambda: np.where(uniform(n) < keep, codes, integers(0, k, n, dtype=codes.dtype))
+
     def keystream(_job: Job, zeros: np.ndarray) -> Call:
         draw, n = source().integers, zeros.size // 8
         return lambda: draw(0, 2**64, n, dtype=np.uint64)
@@ -102,6 +108,7 @@ def numpy_ways(source: Callable[[], Any]) -> dict[str, Way]:
         "geometric": Way(geometric),
         "gaussian": Way(gaussian),
         "discrete-gaussian": Way(rounded, law="rounded-gaussian"),
+        "krr": Way(krr),
         "keystream": Way(keystream),
     }
 
@@ -180,8 +187,14 @@ def mkl_ways() -> dict[str, Way]:
         draw, n = source("ARS5")().bytes, zeros.size
         return lambda: draw(n)
 
+    def krr(job: Job, codes: np.ndarray) -> Call:
+        state, n, k = source("SFMT19937")(), codes.size, job.domain
+        keep = job.mechanism().p - job.mechanism().q
+        return lambda: np.where(state.random_sample(n) < keep, codes, state.randint(0, k, n, dtype=codes.dtype))
+
     geometric = numpy_ways(source("ARS5"))["geometric"]
-    return numpy_ways(source("SFMT19937")) | {"geometric": geometric, "keystream": Way(keystream)}
+    own = {"geometric": geometric, "krr": Way(krr), "keystream": Way(keystream)}
+    return numpy_ways(source("SFMT19937")) | own
 
 
 def randomgen_source() -> np.random.Generator:

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-SMALLEST = 1 << 20
+SMALLEST, LARGEST = 1 << 20, 64 << 20
+"""Bytes of a buffer that is worth remembering, and of one that may lie idle between calls."""
 MOST_IDLE = 32 << 20
 """Bytes of idle buffers that may be left after a call has taken one."""
 MOST_KEPT = 8
@@ -56,7 +57,7 @@ def _drop_idle(most: int) -> None:
 def fresh(size: int, dtype: np.dtype[Any]) -> np.ndarray:
     """An array of arbitrary content, shared with nobody; whoever asks must write all of it."""
     needed = size * dtype.itemsize
-    if not SMALLEST <= needed <= MOST_IDLE or not _counts_references:
+    if not SMALLEST <= needed <= LARGEST or not _counts_references:
         return np.empty(size, dtype)
     if not _lock.acquire(blocking=False):  # another thread, or a signal handler in the middle of this
         return np.empty(size, dtype)
@@ -64,7 +65,7 @@ def fresh(size: int, dtype: np.dtype[Any]) -> np.ndarray:
         for index in range(len(_kept)):
             if _kept[index].size == needed and _is_idle(index):
                 return _kept[index].view(dtype)
-        _drop_idle(MOST_IDLE - needed)
+        _drop_idle(max(0, MOST_IDLE - needed))
         _kept.append(np.empty(needed, np.uint8))
         del _kept[:-MOST_KEPT]
         return _kept[-1].view(dtype)
