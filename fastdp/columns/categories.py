@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastdp.columns.domain import Domain
-from fastdp.columns.numeric import Nulls, NumericColumn, read_numeric
-from fastdp.errors import DomainError, InputCorruptError, SchemaError
+from fastdp.columns.numeric import Nulls, NumericColumn, check_arrow, read_numeric
+from fastdp.errors import DomainError, SchemaError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,13 +61,8 @@ def _read_arrow(owner: str, values: pa.Array | pa.ChunkedArray, labels: pa.Array
     """String, integer or dictionary columns; nulls stay where they are if they are public."""
     import pyarrow as pa
 
-    try:
-        values.validate(full=True)
-    except pa.ArrowInvalid:
-        raise InputCorruptError(f"{owner}: the arrow array contradicts its own format") from None
+    check_arrow(owner, values, nulls)
     chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
-    if values.null_count and nulls == "error":
-        raise DomainError(f'{owner}: the array holds nulls; drop or fill them, or pass nulls="public" to keep them')
     pieces, missing = [], []
     for chunk in chunks:
         missing.append(chunk.is_null().to_numpy(zero_copy_only=False) if chunk.null_count else None)

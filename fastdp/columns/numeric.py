@@ -111,15 +111,24 @@ def _from_python(owner: str, values: Any, kind: Kind) -> np.ndarray:
     return array
 
 
-def _read_arrow(owner: str, array: pa.Array, kind: Kind, nulls: Nulls) -> NumericColumn:
-    """A pyarrow array without its nulls' hidden values, dictionaries, offsets or encodings."""
+def check_arrow(owner: str, array: pa.Array | pa.ChunkedArray, nulls: Nulls) -> None:
+    """Refuse an array that contradicts its own format, and nulls that were not declared public."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:
         raise InputCorruptError(f"{owner}: the arrow array contradicts its own format") from None
+    if array.null_count and nulls == "error":
+        raise DomainError(f'{owner}: the array holds nulls; drop or fill them, or pass nulls="public" to keep them')
+
+
+def _read_arrow(owner: str, array: pa.Array, kind: Kind, nulls: Nulls) -> NumericColumn:
+    """A pyarrow array without its nulls' hidden values, dictionaries, offsets or encodings."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    check_arrow(owner, array, nulls)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     elif pa.types.is_run_end_encoded(array.type):
@@ -131,8 +140,7 @@ def _read_arrow(owner: str, array: pa.Array, kind: Kind, nulls: Nulls) -> Numeri
         raise SchemaError(f"{owner}: arrow type {kind_of_type} is not supported; it takes {SUPPORTED[kind]}")
     missing = None
     if array.null_count:
-        if nulls == "error":
-            raise DomainError(f'{owner}: the array holds nulls; drop or fill them, or pass nulls="public" to keep them')
+        check_arrow(owner, array, nulls)  # a dictionary may hold the nulls
         missing = array.is_null().to_numpy(zero_copy_only=False)
         array = array.fill_null(0)
     numbers = array.to_numpy(zero_copy_only=True)

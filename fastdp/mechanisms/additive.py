@@ -13,6 +13,7 @@ from fastdp.columns.numeric import Kind, Nulls, read_numeric
 from fastdp.errors import ParameterError
 from fastdp.noise.cells import LARGEST_RATE, LARGEST_SCALE
 from fastdp.noise.grid import BOUNDARIES
+from fastdp.noise.rates import check_scale
 from fastdp.noise.runner import Place, add_noise
 from fastdp.noise.sampling import Law
 from fastdp.random.rng import Rng, resolve
@@ -23,8 +24,6 @@ ROUNDING_BITS = 20
 SMALLEST_NUMBER = 1e-300
 SMALLEST_GRANULARITY = 2.0**-1000
 LARGEST_GRANULARITY = 2.0**900
-EACH_LAPLACE_SCALE_BITS = 32
-EACH_GAUSSIAN_SCALE_BITS = 25
 
 
 class Additive:
@@ -58,11 +57,8 @@ class Additive:
 
     def _records(self) -> int | None:
         """The number of records that per-record parameters are for; None if there are none."""
-        lengths = {len(value) for value in self._parameters() if isinstance(value, PerRecord)}
-        return lengths.pop() if lengths else None
-
-    def _parameters(self) -> tuple[Any, ...]:
-        raise NotImplementedError
+        values = (getattr(self, name, None) for name in ("epsilon", "rho", "sensitivity", "scale"))
+        return next((len(value) for value in values if isinstance(value, PerRecord)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +118,13 @@ def together(owner: str, *parameters: Parameter) -> list[np.ndarray] | None:
     return [p.values if isinstance(p, PerRecord) else np.full(length, p) for p in parameters]
 
 
-def choose_granularity(owner: str, given: Any, finest: float, widest: float, scale_bits: int) -> float:
+def choose_granularity(owner: str, given: Any, finest: float, widest: float, largest: float) -> float:
     """The power of two that was given, or one below 2**-20 of ``finest``, or coarser if the noise needs it to fit.
 
-    ``finest`` is the smallest number that rounding must not disturb, ``widest`` the largest scale of the noise.
+    ``finest`` is the smallest number that rounding must not disturb, ``widest`` the largest scale of the noise, and
+    ``largest`` the most steps, a power of two, that its sampler can draw.
     """
+    scale_bits = int(math.log2(largest))
     if given is not None:
         grid = validation.power_of_two(owner, "granularity", given)
     else:
@@ -136,7 +134,7 @@ def choose_granularity(owner: str, given: Any, finest: float, widest: float, sca
         raise ParameterError(
             f"{owner}: granularity must lie between 2**-1000 and 2**900, got {grid!r}; rescale the data"
         )
-    if widest / grid > 2.0**scale_bits:
+    if widest / grid > largest:
         raise ParameterError(
             f"{owner}: granularity {grid!r} is too fine for noise of scale {widest:.6g}; choose at least "
             f"{2.0 ** (math.ceil(math.log2(widest)) - scale_bits)!r}"
@@ -146,16 +144,7 @@ def choose_granularity(owner: str, given: Any, finest: float, widest: float, sca
 
 def check_rate(owner: str, epsilon: float, steps: float) -> None:
     """Refuse noise so small, or so large, that the sampler cannot resolve it."""
-    if epsilon / steps > LARGEST_RATE:
-        raise ParameterError(
-            f"{owner}: epsilon must be at most {LARGEST_RATE} per step of noise, the sampler's resolution, "
-            f"got {epsilon / steps:.6g}"
-        )
-    if steps / epsilon > LARGEST_SCALE:
-        raise ParameterError(
-            f"{owner}: the noise needs a scale of {steps / epsilon:.6g} steps, more than {LARGEST_SCALE:.6g}; "
-            "choose a larger epsilon or a coarser unit"
-        )
+    check_scale(owner, steps / epsilon, steps / epsilon, 1 / LARGEST_RATE, LARGEST_SCALE)
 
 
 def symmetric(half_width: Any, unit: float) -> tuple[Any, Any]:

@@ -54,13 +54,13 @@ class DiscreteGaussian(Additive):
         arrays = together(owner, sensitivity, aim.parameter)
         if arrays is None:
             steps: Any = sensitivity
-            law: Any = GaussianLaw.of_sigma(aim.sigma_in_steps(steps, 1.0))
+            law: Any = GaussianLaw.of_sigma(aim.sigma_in_steps(steps, 1.0), owner)
             scale: Any = law.sigma
         else:
             if aim.kind == "epsilon":
                 raise ParameterError(f"{owner}: per-record parameters take rho or scale instead of epsilon and delta")
             steps, parameters = arrays
-            law = GaussianEach(aim.sigmas_in_steps(steps, parameters, 1.0))
+            law = GaussianEach(aim.sigmas_in_steps(steps, parameters, 1.0), owner)
             scale = validation.PerRecord(law.sigma)
         set_fields(
             self,
@@ -74,9 +74,6 @@ class DiscreteGaussian(Additive):
             _law=law,
             _aim=aim,
         )
-
-    def _parameters(self) -> tuple[Any, ...]:
-        return self.rho, self.sensitivity, self.scale
 
     def _place(self, dtype: np.dtype[Any]) -> IntegerRange:
         return IntegerRange.within("DiscreteGaussian", dtype, self.bounds, "clamp")

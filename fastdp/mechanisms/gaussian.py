@@ -11,19 +11,16 @@ import numpy as np
 
 from fastdp import validation
 from fastdp.mechanisms.additive import (
-    EACH_GAUSSIAN_SCALE_BITS,
     Additive,
     choose_granularity,
     set_fields,
     symmetric,
     together,
 )
-from fastdp.noise.gaussian import GaussianEach, GaussianLaw
+from fastdp.noise.gaussian import LARGEST_EACH_SIGMA, LARGEST_SIGMA, GaussianEach, GaussianLaw
 from fastdp.noise.gaussian_aim import GaussianAim
 from fastdp.noise.grid import FloatGrid
 from fastdp.privacy import Privacy
-
-LARGEST_SIGMA_BITS = 37
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,20 +65,20 @@ class Gaussian(Additive):
         arrays = together(owner, sensitivity, aim.parameter)
         if arrays is None:
             ideal = float(aim.sigma_in_units(sensitivity, aim.parameter))
-            grid = choose_granularity(owner, self.granularity, min(sensitivity, ideal), ideal, LARGEST_SIGMA_BITS)
+            grid = choose_granularity(owner, self.granularity, min(sensitivity, ideal), ideal, LARGEST_SIGMA)
             steps: Any = int(Fraction(sensitivity) / Fraction(grid)) + 1
-            law: Any = GaussianLaw.of_sigma(aim.sigma_in_steps(steps, grid))
-            FloatGrid.within(owner, grid, bounds, "clamp")
+            law: Any = GaussianLaw.of_sigma(aim.sigma_in_steps(steps, grid), owner)
             scale: Any = law.sigma * grid
         else:
             sensitivities, parameters = arrays
             ideals = aim.sigma_in_units(sensitivities, parameters)
             finest = float(np.minimum(sensitivities, ideals).min(initial=math.inf)) if ideals.size else 1.0
             widest = float(ideals.max(initial=0.0)) if ideals.size else 1.0
-            grid = choose_granularity(owner, self.granularity, finest, widest, EACH_GAUSSIAN_SCALE_BITS)
+            grid = choose_granularity(owner, self.granularity, finest, widest, LARGEST_EACH_SIGMA)
             steps = np.floor(sensitivities / grid) + 1
-            law = GaussianEach(aim.sigmas_in_steps(steps, parameters, grid))
+            law = GaussianEach(aim.sigmas_in_steps(steps, parameters, grid), owner)
             scale = validation.PerRecord(law.sigma * grid)
+        FloatGrid.within(owner, grid, bounds)
         set_fields(
             self,
             epsilon=aim.epsilon,
@@ -96,11 +93,8 @@ class Gaussian(Additive):
             _aim=aim,
         )
 
-    def _parameters(self) -> tuple[Any, ...]:
-        return self.epsilon, self.rho, self.sensitivity, self.scale
-
     def _place(self, dtype: np.dtype[Any]) -> FloatGrid:
-        return FloatGrid.within("Gaussian", self.granularity, self.bounds, "clamp")
+        return FloatGrid.within("Gaussian", self.granularity, self.bounds, "clamp", dtype)
 
     @property
     def privacy(self) -> Privacy:

@@ -80,11 +80,8 @@ class Geometric(Additive):
             raise ParameterError(f"{owner}: bounds must be less than 2**61 apart to resample")
         return law_within(epsilon, steps, bounds[1] - bounds[0])
 
-    def _calibrate_each(self, _owner: str, asked: PureParameters, _bounds: Any) -> Any:
-        return LaplaceEach(1 / asked.scales if asked.is_scale else asked.epsilons / asked.sensitivities)
-
-    def _parameters(self) -> tuple[Any, ...]:
-        return self.epsilon, self.sensitivity, self.scale
+    def _calibrate_each(self, owner: str, asked: PureParameters, _bounds: Any) -> Any:
+        return LaplaceEach(1 / asked.scales if asked.is_scale else asked.epsilons / asked.sensitivities, owner)
 
     def _resamples(self) -> bool:
         return self.boundary == "resample"

@@ -24,7 +24,7 @@ from fastdp.mechanisms.frequencies import (
     protocol_variance,
     unbiased,
 )
-from fastdp.noise.krr import LARGEST_TABLE, KRRLaw
+from fastdp.noise.krr import LARGEST_TABLE, KRRLaw, build
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import Block, run
 from fastdp.parallel import BLOCK
@@ -96,7 +96,7 @@ class KRR:
     def _block(self) -> Block:
         k = np.uint64(self.domain.size)
         if self.domain.size <= LARGEST_TABLE:
-            table, entries = self._law.table()
+            table, entries = build(self._law)
 
             def block(key: Any, slot: Any, _first: int, values: np.ndarray, memory: Any, result: np.ndarray) -> None:
                 if fill_krr(key, slot, table, entries, k, values, memory.scratch, result):

@@ -10,7 +10,6 @@ import numpy as np
 
 from fastdp import validation
 from fastdp.mechanisms.additive import (
-    EACH_LAPLACE_SCALE_BITS,
     Additive,
     PureParameters,
     check_boundary,
@@ -19,9 +18,9 @@ from fastdp.mechanisms.additive import (
     set_fields,
     symmetric,
 )
-from fastdp.noise.cells import LARGEST_SCALE_BITS
+from fastdp.noise.cells import LARGEST_SCALE
 from fastdp.noise.grid import Boundary, FloatGrid
-from fastdp.noise.laplace import LaplaceEach, LaplaceLaw, law_within, unconditioned
+from fastdp.noise.laplace import LARGEST_EACH_SCALE, LaplaceEach, LaplaceLaw, law_within, unconditioned
 from fastdp.noise.rates import Rate
 from fastdp.privacy import Privacy
 from fastdp.validation import PerRecord
@@ -85,7 +84,7 @@ class Laplace(Additive):
 
     def _calibrate(self, owner: str, asked: PureParameters, bounds: Any) -> tuple[Any, Any, float]:
         sensitivity, scale = asked.sensitivities, asked.scales
-        grid = choose_granularity(owner, self.granularity, min(sensitivity, scale), scale, LARGEST_SCALE_BITS - 1)
+        grid = choose_granularity(owner, self.granularity, min(sensitivity, scale), scale, LARGEST_SCALE / 2)
         steps = int(Fraction(sensitivity) / Fraction(grid)) + 1
         place = FloatGrid.within(owner, grid, bounds, self.boundary)
         if self.boundary == "resample":
@@ -100,20 +99,17 @@ class Laplace(Additive):
         if not sensitivity.size:
             return LaplaceEach(sensitivity), sensitivity, 1.0
         finest = float(min(sensitivity.min(), scale.min()))
-        grid = choose_granularity(owner, self.granularity, finest, float(scale.max()), EACH_LAPLACE_SCALE_BITS)
+        grid = choose_granularity(owner, self.granularity, finest, float(scale.max()), LARGEST_EACH_SCALE)
         FloatGrid.within(owner, grid, bounds, self.boundary)
         steps = np.floor(sensitivity / grid) + 1
         rates = grid / scale if asked.is_scale else asked.epsilons / steps
-        return LaplaceEach(rates), steps, grid
-
-    def _parameters(self) -> tuple[Any, ...]:
-        return self.epsilon, self.sensitivity, self.scale
+        return LaplaceEach(rates, owner), steps, grid
 
     def _resamples(self) -> bool:
         return self.boundary == "resample"
 
     def _place(self, dtype: np.dtype[Any]) -> FloatGrid:
-        return FloatGrid.within("Laplace", self.granularity, self.bounds, self.boundary)
+        return FloatGrid.within("Laplace", self.granularity, self.bounds, self.boundary, dtype)
 
     @property
     def privacy(self) -> Privacy:

@@ -19,7 +19,7 @@ from fastdp.noise.staircase import StaircaseEach, StaircaseLaw
 from fastdp.privacy import Privacy
 from fastdp.validation import PerRecord
 
-LARGEST_STEPS_BITS = 32
+LARGEST_STEPS = 2.0**32
 SMALLEST_EPSILON = 2.0**-8
 """Below it there would be more stairs than a table numbers; Laplace noise is as good there."""
 LARGEST_EACH_EPSILON = 12
@@ -61,6 +61,7 @@ class Staircase(Additive):
         calibrate = self._calibrate if arrays is None else self._calibrate_each
         epsilons, sensitivities = (epsilon, sensitivity) if arrays is None else arrays
         law, gamma, grid = calibrate(owner, epsilons, sensitivities, gamma)
+        FloatGrid.within(owner, grid, bounds)
         set_fields(
             self, epsilon=epsilon, sensitivity=sensitivity, gamma=gamma, granularity=grid, bounds=bounds, _law=law
         )
@@ -68,7 +69,7 @@ class Staircase(Additive):
     def _calibrate(self, owner: str, epsilon: Any, sensitivity: Any, gamma: Any) -> tuple[Any, Any, float]:
         _check_epsilon(owner, epsilon, LARGEST_RATE)
         gamma = gamma or 1 / (1 + math.exp(epsilon / 2))
-        grid = choose_granularity(owner, self.granularity, sensitivity * gamma, sensitivity, LARGEST_STEPS_BITS)
+        grid = choose_granularity(owner, self.granularity, sensitivity * gamma, sensitivity, LARGEST_STEPS)
         steps = int(Fraction(sensitivity) / Fraction(grid)) + 1
         law = StaircaseLaw(Rate.below(Fraction(epsilon)), steps, min(steps, max(1, round(gamma * steps))))
         return law, gamma, grid
@@ -80,16 +81,13 @@ class Staircase(Additive):
         _check_epsilon(owner, float(epsilon.max()), LARGEST_EACH_EPSILON)
         _check_epsilon(owner, float(epsilon.min()), LARGEST_EACH_EPSILON)
         finest, widest = float((sensitivity * gammas).min()), float(sensitivity.max())
-        grid = choose_granularity(owner, self.granularity, finest, widest, LARGEST_STEPS_BITS)
+        grid = choose_granularity(owner, self.granularity, finest, widest, LARGEST_STEPS)
         steps = np.floor(sensitivity / grid) + 1
         treads = np.clip(np.rint(gammas * steps), 1, steps)
         return StaircaseEach(epsilon, steps, treads), gamma or PerRecord(gammas), grid
 
-    def _parameters(self) -> tuple[Any, ...]:
-        return self.epsilon, self.sensitivity
-
     def _place(self, dtype: np.dtype[Any]) -> FloatGrid:
-        return FloatGrid.within("Staircase", self.granularity, self.bounds, "clamp")
+        return FloatGrid.within("Staircase", self.granularity, self.bounds, "clamp", dtype)
 
     @property
     def privacy(self) -> Privacy:

@@ -28,8 +28,7 @@ SMALLEST_WIDE_SCALE = 128
 narrower ones leave more table entries ambiguous."""
 SMALLEST_LONG_TABLE = 4
 """Below this scale there are few outcomes, and a table of 2**12 entries, in the first-level cache, serves them best."""
-LARGEST_SCALE_BITS = 38
-LARGEST_SCALE = 2.0**LARGEST_SCALE_BITS
+LARGEST_SCALE = 2.0**38
 """In steps; a wider law needs a coarser grid."""
 LARGEST_RATE = 40
 """Per step; beyond it, 128 bits no longer resolve the small probabilities well enough."""

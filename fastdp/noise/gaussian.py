@@ -98,8 +98,7 @@ def _log_tail(x: float) -> float:
 
 
 def smallest_sigma(epsilon: float, delta: float, steps: int) -> float:
-    """The smallest sigma whose delta at epsilon is at most ``delta``, within 1e-12 of it, from above."""
-    check_reachable(epsilon, delta)
+    """The smallest sigma whose delta at epsilon is at most a reachable ``delta``, within 1e-12, from above."""
     return _least(lambda sigma: delta_of(epsilon, sigma, steps), delta * (1 - 1e-9), steps / max(epsilon, 1e-3))
 
 
@@ -118,16 +117,15 @@ def smallest_ratio(epsilon: float, delta: float, least_steps: float) -> float:
         exact = _hockey_stick(low, 1 / ratio, 0.0)
         return (exact + integers) * (1 + 1e-10) + DISTANCE * (1 + math.exp(min(epsilon, 700.0)))
 
-    check_reachable(epsilon, delta)
     return _least(bound, delta * (1 - 1e-9), 1 / max(epsilon, 1e-3))
 
 
-def check_reachable(epsilon: float, delta: float) -> None:
+def check_reachable(owner: str, epsilon: float, delta: float) -> None:
     """Refuse a delta that the samplers' distance from their law alone would use up."""
     if 4 * DISTANCE * (1 + math.exp(min(epsilon, 700.0))) > delta:
         least = 4 * DISTANCE * (1 + math.exp(min(epsilon, 60.0)))
         raise ParameterError(
-            f"noise: delta {delta:.6g} is beyond the sampler's resolution at epsilon {epsilon:.6g}; "
+            f"{owner}: delta {delta:.6g} is beyond the sampler's resolution at epsilon {epsilon:.6g}; "
             f"choose at least {least:.6g}, or a smaller epsilon"
         )
 
@@ -152,9 +150,9 @@ class GaussianLaw:
     rate: Rate
 
     @classmethod
-    def of_sigma(cls, sigma: float) -> GaussianLaw:
+    def of_sigma(cls, sigma: float, owner: str = "GaussianLaw") -> GaussianLaw:
         """The law of the smallest sigma, at least the given one, that the sampler can hold."""
-        check_scale(sigma, sigma, SMALLEST_SIGMA, LARGEST_SIGMA)
+        check_scale(owner, sigma, sigma, SMALLEST_SIGMA, LARGEST_SIGMA)
         return cls(Rate.below(1 / (2 * Fraction(sigma) ** 2)))
 
     @property
@@ -184,9 +182,9 @@ class GaussianLaw:
 class GaussianEach:
     """A Gaussian law of its own for each record."""
 
-    def __init__(self, sigmas: np.ndarray) -> None:
+    def __init__(self, sigmas: np.ndarray, owner: str = "GaussianEach") -> None:
         if sigmas.size:
-            check_scale(float(sigmas.min()), float(sigmas.max()), SMALLEST_SIGMA, LARGEST_EACH_SIGMA)
+            check_scale(owner, float(sigmas.min()), float(sigmas.max()), SMALLEST_SIGMA, LARGEST_EACH_SIGMA)
         self._numerators, self._shifts = sigmas_above(sigmas)
         self.sigma = np.ldexp(self._numerators.astype(np.float64), -self._shifts.astype(np.int64))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fastdp import validation
 from fastdp.errors import ParameterError
-from fastdp.noise.gaussian import GaussianEach, GaussianLaw, smallest_ratio, smallest_sigma
+from fastdp.noise.gaussian import GaussianEach, GaussianLaw, check_reachable, smallest_ratio, smallest_sigma
 from fastdp.privacy import Privacy
 from fastdp.validation import PerRecord
 
@@ -43,6 +43,8 @@ class GaussianAim:
             delta = validation.probability(owner, "delta", delta)
             if delta < 1e-25:
                 raise ParameterError(f"{owner}: delta must be at least 1e-25, the sampler's resolution, got {delta!r}")
+            epsilons = parameter.values if isinstance(parameter, PerRecord) else np.array([parameter])
+            check_reachable(owner, float(epsilons.max(initial=0.0)), delta)
         return cls(kind, parameter, delta)  # type: ignore[arg-type]
 
     @property

@@ -15,29 +15,43 @@ Boundary = Literal["clamp", "fold", "resample"]
 BOUNDARIES = ("clamp", "fold", "resample")
 
 LARGEST_FOLD = 2.0**52
+FLOAT64 = np.dtype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class FloatGrid:
-    """Multiples of ``grid`` between ``low`` and ``high``, themselves multiples; unbounded where these are infinite."""
+    """Multiples of ``grid`` between ``low`` and ``high``, themselves multiples; unbounded where these are infinite.
+
+    Outputs lie between ``least`` and ``most``, which the output's type can hold.
+    """
 
     owner: str
     grid: float
-    low: float = -math.inf
-    high: float = math.inf
+    low: float
+    high: float
+    least: float
+    most: float
     folded: bool = False
 
     @classmethod
-    def within(cls, owner: str, grid: float, bounds: tuple[float, float] | None, boundary: Boundary) -> FloatGrid:
-        """The grid cut to bounds; its ends are the grid points inside them."""
+    def within(
+        cls,
+        owner: str,
+        grid: float,
+        bounds: tuple[float, float] | None,
+        boundary: Boundary = "clamp",
+        dtype: np.dtype[Any] = FLOAT64,
+    ) -> FloatGrid:
+        """The grid cut to bounds; its ends are the grid points inside them, for outputs those that the type holds."""
         if bounds is None:
-            return cls(owner, grid)
+            return cls(owner, grid, -math.inf, math.inf, *_ends(owner, grid, -math.inf, math.inf, dtype))
         if max(abs(bounds[0]), abs(bounds[1])) / grid > LARGEST_FOLD:
             raise ParameterError(f"{owner}: bounds exceed 2**52 steps of granularity {grid!r}; choose a coarser one")
         low, high = math.ceil(bounds[0] / grid), math.floor(bounds[1] / grid)
         if low >= high:
             raise ParameterError(f"{owner}: bounds are closer than the granularity {grid!r}; choose a finer one")
-        return cls(owner, grid, low * grid, high * grid, boundary == "fold")
+        ends = _ends(owner, grid, low * grid, high * grid, dtype)
+        return cls(owner, grid, low * grid, high * grid, *ends, boundary == "fold")
 
     @property
     def width(self) -> int:
@@ -52,29 +66,30 @@ class FloatGrid:
 
     def add(self, values: np.ndarray, noise: np.ndarray, out: np.ndarray) -> None:
         add = addition.add_floats_folded if self.folded else addition.add_floats
-        least, most = self._ends(out.dtype)
-        self._check(add(values, noise, 1 / self.grid, self.grid, self.low, self.high, least, most, out))
-
-    def _ends(self, dtype: np.dtype[Any]) -> tuple[float, float]:
-        """The smallest and largest outputs: numbers of the type, on the grid, inside the bounds."""
-        largest = float(np.finfo(dtype).max)
-        if self.grid > np.spacing(dtype.type(largest / 4)):
-            largest = math.floor(largest / self.grid) * self.grid
-        low, high = max(self.low, -largest), min(self.high, largest)
-        least, most = dtype.type(low), dtype.type(high)
-        if float(least) < low:
-            least = np.nextafter(least, dtype.type(np.inf))
-        if float(most) > high:
-            most = np.nextafter(most, dtype.type(-np.inf))
-        if not float(least) < float(most):
-            raise ParameterError(f"{self.owner}: the bounds hold no two {dtype} numbers; use a wider type")
-        return float(least), float(most)
+        ends = self.low, self.high, self.least, self.most
+        self._check(add(values, noise, 1 / self.grid, self.grid, *ends, out))
 
     def _check(self, trouble: int) -> None:
         if trouble & addition.NOT_A_NUMBER:
             raise DomainError(f"{self.owner}: the values hold NaN; drop or replace them first")
         if trouble and math.isinf(self.high):
             raise DomainError(f"{self.owner}: the values hold infinities; declare bounds to clamp them")
+
+
+def _ends(owner: str, grid: float, low: float, high: float, dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The smallest and largest outputs: numbers of the type, on the grid, inside the bounds."""
+    largest = float(np.finfo(dtype).max)
+    if grid > np.spacing(dtype.type(largest / 4)):
+        largest = math.floor(largest / grid) * grid
+    low, high = max(low, -largest), min(high, largest)
+    least, most = dtype.type(low), dtype.type(high)
+    if float(least) < low:
+        least = np.nextafter(least, dtype.type(np.inf))
+    if float(most) > high:
+        most = np.nextafter(most, dtype.type(-np.inf))
+    if not float(least) < float(most):
+        raise ParameterError(f"{owner}: the bounds hold no two {dtype} numbers; use a wider type")
+    return float(least), float(most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,8 +74,10 @@ class KRRLaw:
         excess = Fraction(4 * self.k, 1 << 126) * (1 + Fraction(math.ceil(math.exp(float(self.rate.exact)))))
         return rounding.float_up(self.rate.exact + excess)
 
-    @lru_cache(maxsize=64)  # noqa: B019  (laws are few, small and compared by value)
-    def table(self) -> Table:
-        slots, residues, _ = self.realised()
-        table = cells.arrange([0] * 7 + [0], slots, residues)
-        return Table(table, as_bytes(table.cells) if self.k <= LARGEST_BYTE_TABLE else table.cells)
+
+@lru_cache(maxsize=64)
+def build(law: KRRLaw) -> Table:
+    """The table of a law of up to LARGEST_TABLE values; cached."""
+    slots, residues, _ = law.realised()
+    table = cells.arrange([0] * 8, slots, residues)
+    return Table(table, as_bytes(table.cells) if law.k <= LARGEST_BYTE_TABLE else table.cells)

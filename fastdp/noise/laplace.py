@@ -30,7 +30,7 @@ class LaplaceLaw:
 
     def __post_init__(self) -> None:
         scale = float(1 / self.rate.exact)
-        check_scale(scale, scale, 1 / cells.LARGEST_RATE, cells.LARGEST_SCALE)
+        check_scale("LaplaceLaw", scale, scale, 1 / cells.LARGEST_RATE, cells.LARGEST_SCALE)
 
     def cost(self, steps: int) -> float:
         """The epsilon of one shift by ``steps``, as the table realises it, rounded up.
@@ -111,9 +111,10 @@ def law_within(epsilon: float, steps: int, width: int) -> LaplaceWithin:
 class LaplaceEach:
     """A Laplace law of its own for each record."""
 
-    def __init__(self, rates: np.ndarray) -> None:
+    def __init__(self, rates: np.ndarray, owner: str = "LaplaceEach") -> None:
         if rates.size:
-            check_scale(float(1 / rates.max()), float(1 / rates.min()), 1 / cells.LARGEST_RATE, LARGEST_EACH_SCALE)
+            smallest, largest = float(1 / rates.max()), float(1 / rates.min())
+            check_scale(owner, smallest, largest, 1 / cells.LARGEST_RATE, LARGEST_EACH_SCALE)
         self._numerators, self._shifts = rates_below(rates)
         self.rates = np.ldexp(self._numerators.astype(np.float64), -self._shifts.astype(np.int64))
 

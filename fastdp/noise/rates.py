@@ -17,16 +17,16 @@ SLACK = Fraction(1, 2**40)
 """Asked rates are cut by this part before they are rounded, so that a guarantee rounded up is still what was asked."""
 
 
-def check_scale(smallest: float, largest: float, allowed_smallest: float, allowed_largest: float) -> None:
+def check_scale(owner: str, smallest: float, largest: float, allowed_smallest: float, allowed_largest: float) -> None:
     """Refuse a law that its sampler cannot resolve; scales are in steps of the grid."""
     if smallest < allowed_smallest:
         raise ParameterError(
-            f"noise: a scale of {smallest:.6g} steps is below {allowed_smallest:.6g}, the sampler's resolution; "
-            "choose a finer granularity or a smaller epsilon"
+            f"{owner}: a noise scale of {smallest:.6g} steps is below {allowed_smallest:.6g}, the "
+            "sampler's resolution; choose a finer granularity or a smaller epsilon"
         )
     if not largest <= allowed_largest:
         raise ParameterError(
-            f"noise: a scale of {largest:.6g} steps is above {allowed_largest:.6g}, the sampler's resolution; "
+            f"{owner}: a noise scale of {largest:.6g} steps is above {allowed_largest:.6g}, the sampler's resolution; "
             "choose a coarser granularity or unit, or a larger epsilon"
         )
 

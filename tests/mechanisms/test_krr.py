@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 
 import fastdp as fd
 from fastdp.kernels.krr import KEEP
-from fastdp.noise.krr import KRRLaw
+from fastdp.noise.krr import KRRLaw, build
 from fastdp.noise.rates import Rate
 from tests.reference.cells import AMBIGUOUS, HALVES, PRIVATE, CellSampler
 from tests.reference.chacha import Private, plane_word
@@ -83,7 +83,7 @@ def test_krr__agrees_with_plain_python(k):
     values = np.arange(4_000) % k
     reports = mechanism.randomize(values, rng=rng)
     _, residues, _ = mechanism._law.realised()
-    sampler = CellSampler.of_table(mechanism._law.table().table, residues, key)
+    sampler = CellSampler.of_table(build(mechanism._law).table, residues, key)
     for slot in range(values.size):
         entry = sampler.cells[plane_word(key, HALVES, slot, 16)]
         if entry == AMBIGUOUS:
