@@ -29,10 +29,11 @@ class Gaussian(Additive):
 
     (epsilon, delta)-DP for one release of each value, when a neighbouring data set moves it by at most ``sensitivity``;
     or rho-zCDP if ``rho`` is given; or noise of a given ``scale`` (sigma). Values are rounded to multiples of
-    ``granularity`` (a power of two, by default below 2**-20 of both sensitivity and sigma) and get a discrete Gaussian
-    number of steps. Sigma is the smallest whose exact discrete privacy curve meets epsilon and delta, rounding of the
-    values included: within 1e-5 of the analytic Gaussian mechanism's. ``bounds`` clamps values and outputs; beyond the
-    largest finite number outputs saturate.
+    ``granularity`` (a power of two, by default below 2**-20 of both sensitivity and sigma, coarser where sigma would
+    exceed 2**37 steps) and get a discrete Gaussian number of steps. Sigma is the smallest whose exact discrete privacy
+    curve meets epsilon and delta, rounding of the values included: within 1e-5 of the analytic Gaussian mechanism's
+    where the granularity is that fine. ``bounds`` clamps values and outputs; beyond the largest finite number outputs
+    saturate.
 
     Draws are within 2**-100 of the law in statistical distance, which is charged to delta. ``epsilon`` (of up to 4,096
     different values), ``sensitivity``, ``rho`` and ``scale`` may be arrays, one entry per record. All records share one

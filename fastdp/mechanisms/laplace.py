@@ -31,10 +31,11 @@ class Laplace(Additive):
     """Add Laplace noise of scale sensitivity / epsilon to floats, on a grid that leaves no trace of their digits.
 
     epsilon-DP for one release of each value, when a neighbouring data set moves it by at most ``sensitivity``. Values
-    are rounded to multiples of ``granularity`` (a power of two, by default below 2**-20 of both sensitivity and scale)
-    and get a discrete Laplace number of steps; the rounding is charged to the sensitivity. Outputs are multiples of the
-    granularity; beyond the largest finite number they saturate. A ``scale`` may be given instead of epsilon: the noise
-    then has that scale, and ``privacy`` states what it costs.
+    are rounded to multiples of ``granularity`` and get a discrete Laplace number of steps; the rounding is charged to
+    the sensitivity. The granularity is a power of two, by default below 2**-20 of both sensitivity and scale; for
+    epsilon below 2**-15 it is 2**-36 of the scale or less, and coarser beside the sensitivity. Outputs are multiples of
+    it; beyond the largest finite number they saturate. A ``scale`` may be given instead of epsilon: the noise then has
+    that scale, and ``privacy`` states what it costs.
 
     ``epsilon``, ``sensitivity`` and ``scale`` may be arrays, one entry per record. All records share one grid: where
     scales differ by more than 2**11, rounding costs the smaller ones more than 2**-20, and is charged. ``bounds``

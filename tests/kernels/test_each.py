@@ -11,7 +11,8 @@ from fastdp.kernels import words
 from fastdp.noise.gaussian import GaussianEach
 from fastdp.noise.laplace import LaplaceEach, LaplaceLaw, LaplaceWithin
 from fastdp.noise.rates import Rate
-from tests.reference.laws import gaussian_pmf, laplace_pmf
+from fastdp.noise.staircase import StaircaseEach
+from tests.reference.laws import gaussian_pmf, laplace_pmf, staircase_pmf
 from tests.reference.statistics import chisquare_p
 
 KEY = np.arange(8, dtype=np.uint32)
@@ -62,7 +63,18 @@ def test_each__follows_its_law_over_1e7_draws(scale):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scale", "width"), [(1.4, 9), (40.0, 100), (1000.0, 700)])
+@pytest.mark.parametrize("epsilon", [0.4, 1.5, 4.0])
+def test_stairs_each__follow_their_law_over_1e7_draws(epsilon):
+    """One staircase for all records; a rate 1 % larger is rejected."""
+    count, steps, tread, reach = 10_000_000, 17, 6, 900
+    law = StaircaseEach(np.full(count, epsilon), np.full(count, steps), np.full(count, tread))
+    draws, rate = draws_of(law, count), float(law.rates[0])
+    assert chisquare_p(draws, staircase_pmf(rate, steps, tread, reach), -reach) > 1e-3
+    assert chisquare_p(draws, staircase_pmf(rate * 1.01, steps, tread, reach), -reach, bins=50) < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scale", "width"), [(1.4, 9), (40.0, 100), (300.0, 900), (5.0, 4), (60.0, 54), (1000.0, 900)])
 def test_within__follows_its_law_over_1e7_draws(scale, width):
     """Draws conditioned on an interval, by both ways; a scale 1 % larger is rejected."""
     law = LaplaceWithin(LaplaceLaw(Rate.below(1 / Fraction(scale))), width)
