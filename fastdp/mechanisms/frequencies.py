@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,35 @@ class FrequencyEstimate:
 
     def __repr__(self) -> str:
         return f"FrequencyEstimate(n={self.n}, values={self.frequencies.size})"
+
+
+class FrequencyProtocol(ABC):
+    """A local protocol whose reports support values: the true one with probability p, any given other one with q."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def p(self) -> float:
+        """The probability of a report to support the true value."""
+
+    @property
+    @abstractmethod
+    def q(self) -> float:
+        """The probability of a report to support a given other value."""
+
+    @abstractmethod
+    def aggregate(self, reports: Any) -> Counts:
+        """How many reports support each value, in one pass; counts of batches add up."""
+
+    def variance(self, n: int, frequency: float = 0.0) -> float:
+        """The variance of the estimated frequency of one value over ``n`` reports."""
+        n, frequency = check_variance_arguments(type(self).__name__, n, frequency)
+        return float(protocol_variance(self.p, self.q, n, frequency))
+
+    def estimate(self, reports: Any) -> FrequencyEstimate:
+        """Unbiased frequencies of each value, with standard errors, from reports or from their counts."""
+        return unbiased(self.p, self.q, reports if isinstance(reports, Counts) else self.aggregate(reports))
 
 
 def protocol_variance(p: float, q: float, n: int, frequency: Any) -> Any:

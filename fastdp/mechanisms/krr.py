@@ -17,13 +17,7 @@ from fastdp.errors import ParameterError
 from fastdp.kernels.counts import count_codes
 from fastdp.kernels.krr import fill_krr, fill_krr_large
 from fastdp.mechanisms.additive import set_fields
-from fastdp.mechanisms.frequencies import (
-    Counts,
-    FrequencyEstimate,
-    check_variance_arguments,
-    protocol_variance,
-    unbiased,
-)
+from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol
 from fastdp.noise.krr import LARGEST_TABLE, KRRLaw, build
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import Block, run
@@ -35,7 +29,7 @@ LARGEST_EPSILON = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KRR:
+class KRR(FrequencyProtocol):
     """Report the true value with probability p, else a uniform other value.
 
     epsilon-local DP for one report per person, with p = e**epsilon / (e**epsilon + k - 1). ``domain`` is the number of
@@ -83,11 +77,6 @@ class KRR:
         """The channel between the values of the domain."""
         return KRRChannel(self.domain.size, self.p, self.q)
 
-    def variance(self, n: int, frequency: float = 0.0) -> float:
-        """The variance of the estimated frequency of one value over ``n`` reports."""
-        n, frequency = check_variance_arguments("KRR", n, frequency)
-        return float(protocol_variance(self.p, self.q, n, frequency))
-
     def randomize(self, values: Any, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
         """One report per value, in the caller's own kind of container."""
         column = read_codes("KRR", values, self.domain, nulls=nulls)
@@ -122,7 +111,3 @@ class KRR:
                 if count_codes(codes, np.uint64(self.domain.size), counts):
                     raise out_of_domain("KRR")
         return Counts(counts.sum(axis=0), column.size)
-
-    def estimate(self, reports: Any) -> FrequencyEstimate:
-        """Unbiased frequencies of each value, with standard errors, from reports or from their counts."""
-        return unbiased(self.p, self.q, reports if isinstance(reports, Counts) else self.aggregate(reports))

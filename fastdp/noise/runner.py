@@ -10,6 +10,7 @@ import numpy as np
 
 from fastdp.columns.buffers import fresh
 from fastdp.columns.numeric import NumericColumn, read_block
+from fastdp.columns.reports import Parts, ReportType
 from fastdp.kernels.words import make_scratch
 from fastdp.noise.sampling import Law
 from fastdp.parallel import BLOCK, for_each_block
@@ -50,31 +51,61 @@ _idle = _Idle()
 
 Block = Callable[[np.ndarray, Any, int, np.ndarray, _Memory, np.ndarray], None]
 """``block(key, slot, first, values, memory, result)`` writes the results of one block of values."""
+ReportBlock = Callable[[np.ndarray, Any, int, np.ndarray, _Memory, Parts], None]
+"""The same for reports; the last argument holds one flat array per field."""
 
 
 def run(owner: str, column: NumericColumn, rng: Rng, block: Block) -> Any:
     """The column with every block randomized, in the caller's kind of container; nothing if any block is refused."""
-    key, start_slot = rng.reserve(column.size)
     results = []
+
+    def begin(size: int) -> Callable[[int, int], np.ndarray]:
+        results.append(fresh(size, column.result_dtype))
+        return lambda start, stop: results[-1][start:stop]
+
+    _walk(owner, column, rng, 1, begin, block)
+    return column.rebuild(results)
+
+
+def run_reports(
+    owner: str, values: Any, column: NumericColumn, rng: Rng, reports: ReportType, block: ReportBlock, *, slots: int = 1
+) -> Any:
+    """One report per value of the column that was read from ``values``; each report takes ``slots`` slots."""
+    pieces: list[Parts] = []
+
+    def begin(size: int) -> Callable[[int, int], Parts]:
+        pieces.append(reports.allocate(size))
+        return lambda start, stop: reports.cut(pieces[-1], start, stop)
+
+    _walk(owner, column, rng, slots, begin, block)
+    return reports.dress(pieces, values)
+
+
+def _walk(
+    owner: str,
+    column: NumericColumn,
+    rng: Rng,
+    slots: int,
+    begin: Callable[[int], Callable[[int, int], Any]],
+    block: Callable[[np.ndarray, Any, int, np.ndarray, _Memory, Any], None],
+) -> None:
+    """Call ``block`` for all blocks of all pieces; ``begin(size)`` makes room for a piece and says where blocks go."""
+    key, start_slot = rng.reserve(column.size * slots)
     offset = 0
     for piece in column.pieces:
-        result = fresh(piece.size, column.result_dtype)
+        place = begin(piece.size)
 
-        def work(
-            start: int, stop: int, piece: np.ndarray = piece, result: np.ndarray = result, at: int = offset
-        ) -> None:
+        def work(start: int, stop: int, piece: np.ndarray = piece, place: Any = place, at: int = offset) -> None:
             values = read_block(owner, piece, start, stop, column.result_dtype)
             first = at + start
             memory = _idle.memories.pop() if _idle.memories else _Memory()
             try:
-                block(key, start_slot + np.uint64(first), first, values, memory, result[start:stop])
+                block(key, start_slot + np.uint64(first * slots), first, values, memory, place(start, stop))
             finally:
                 _idle.memories.append(memory)
 
         for_each_block(piece.size, work)
-        results.append(result)
         offset += piece.size
-    return column.rebuild(results)
 
 
 def add_noise(owner: str, column: NumericColumn, rng: Rng, law: Law, place: Place, *, needs_steps: bool = False) -> Any:

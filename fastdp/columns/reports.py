@@ -1,0 +1,173 @@
+"""Reports of a fixed type, in and out: packed sets of bits, and records of a few named fields.
+
+A report type is one field, or several with names. A field is an unsigned integer, or ``width`` bytes. In arrow it is an
+integer or a fixed-size binary, several are a struct; in numpy it is an array with one row per report, several are a
+structured array. Arrow values give arrow reports, everything else numpy ones.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastdp.columns.buffers import fresh
+from fastdp.columns.numeric import Nulls, check_arrow
+from fastdp.errors import SchemaError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Parts = tuple[np.ndarray, ...]
+"""Reports by field: flat arrays, ``width`` bytes of one report after those of another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """An unsigned integer of ``dtype``, or ``width`` bytes."""
+
+    name: str
+    dtype: np.dtype[Any]
+    width: int | None = None
+
+    @classmethod
+    def packed(cls, name: str, bits: int) -> Field:
+        """A set of numbers below ``bits``: number v is bit v % 8 of byte v // 8, and bits beyond are zero."""
+        return cls(name, np.dtype(np.uint8), (bits + 7) // 8)
+
+    @property
+    def per_report(self) -> int:
+        """Items of a flat array that one report takes."""
+        return self.width or 1
+
+    def arrow_type(self) -> pa.DataType:
+        import pyarrow as pa
+
+        return pa.from_numpy_dtype(self.dtype) if self.width is None else pa.binary(self.width)
+
+    def to_numpy(self, flat: np.ndarray) -> np.ndarray:
+        return flat if self.width is None else flat.reshape(-1, self.width)
+
+    def to_arrow(self, flat: np.ndarray, validity: pa.Buffer | None) -> pa.Array:
+        import pyarrow as pa
+
+        buffers = [validity, pa.py_buffer(flat)]
+        return pa.Array.from_buffers(self.arrow_type(), flat.size // self.per_report, buffers)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportType:
+    """The fields of a report; one field stands for itself."""
+
+    fields: tuple[Field, ...]
+
+    def arrow_type(self) -> pa.DataType:
+        """The arrow type of an array of reports."""
+        import pyarrow as pa
+
+        if len(self.fields) == 1:
+            return self.fields[0].arrow_type()
+        return pa.struct([pa.field(field.name, field.arrow_type(), nullable=False) for field in self.fields])
+
+    def numpy_dtype(self) -> np.dtype[Any]:
+        """The numpy type of an array of reports with several fields."""
+        return np.dtype([(f.name, f.dtype) if f.width is None else (f.name, f.dtype, (f.width,)) for f in self.fields])
+
+    def allocate(self, count: int) -> Parts:
+        """Arrays for ``count`` reports; whoever asks must write all of them."""
+        return tuple(fresh(count * field.per_report, field.dtype) for field in self.fields)
+
+    def cut(self, parts: Parts, start: int, stop: int) -> Parts:
+        """Reports start:stop."""
+        return tuple(
+            part[start * field.per_report : stop * field.per_report]
+            for field, part in zip(self.fields, parts, strict=True)
+        )
+
+    def dress(self, pieces: Sequence[Parts], values: Any) -> Any:
+        """Reports in the kind of container that ``values`` came in; null where a public null was."""
+        if "pyarrow" in sys.modules:
+            import pyarrow as pa
+
+            if isinstance(values, pa.ChunkedArray):
+                chunks = [self._to_arrow(parts, chunk) for parts, chunk in zip(pieces, values.chunks, strict=False)]
+                return pa.chunked_array(chunks, self.arrow_type())
+            if isinstance(values, pa.Array):
+                return self._to_arrow(pieces[0], values)
+        return self._to_numpy(pieces[0])
+
+    def _to_numpy(self, parts: Parts) -> np.ndarray:
+        if len(self.fields) == 1:
+            return self.fields[0].to_numpy(parts[0])
+        reports = np.empty(parts[0].size // self.fields[0].per_report, self.numpy_dtype())
+        for field, part in zip(self.fields, parts, strict=True):
+            reports[field.name] = field.to_numpy(part)
+        return reports
+
+    def _to_arrow(self, parts: Parts, values: pa.Array) -> pa.Array:
+        import pyarrow as pa
+
+        validity = None
+        if values.null_count:
+            missing = values.is_null().to_numpy(zero_copy_only=False)
+            for field, part in zip(self.fields, parts, strict=True):
+                field.to_numpy(part)[missing] = 0
+            validity = pa.py_buffer(np.packbits(~missing, bitorder="little"))
+        if len(self.fields) == 1:
+            return self.fields[0].to_arrow(parts[0], validity)
+        children = [field.to_arrow(part, None) for field, part in zip(self.fields, parts, strict=True)]
+        return pa.Array.from_buffers(self.arrow_type(), len(values), [validity], children=children)
+
+    def read(self, owner: str, reports: Any, *, nulls: Nulls = "error") -> list[Parts]:
+        """Pieces of reports by field, of exactly this type; ``nulls="public"`` drops reports that are null."""
+        if "pyarrow" in sys.modules:
+            import pyarrow as pa
+
+            if isinstance(reports, pa.ChunkedArray):
+                return [self._from_arrow(owner, chunk, nulls) for chunk in reports.chunks]
+            if isinstance(reports, pa.Array):
+                return [self._from_arrow(owner, reports, nulls)]
+        if isinstance(reports, np.ndarray):
+            return [self._from_numpy(owner, reports)]
+        raise SchemaError(f"{owner}: cannot read reports from a {type(reports).__name__}; pass a numpy or arrow array")
+
+    def _from_numpy(self, owner: str, reports: np.ndarray) -> Parts:
+        if len(self.fields) == 1:
+            field = self.fields[0]
+            shape = reports.shape[:1] if field.width is None else (*reports.shape[:1], field.width)
+            if reports.dtype != field.dtype or reports.shape != shape:
+                wanted = f"of shape (n, {field.width})" if field.width else "of one dimension"
+                raise SchemaError(f"{owner}: reports must be a {field.dtype} array {wanted}")
+            return (np.require(reports, requirements=["C", "A"]).reshape(-1),)
+        if reports.dtype != self.numpy_dtype() or reports.ndim != 1:
+            raise SchemaError(f"{owner}: reports must be a one-dimensional array of type {self.numpy_dtype()}")
+        return tuple(np.ascontiguousarray(reports[field.name]).reshape(-1) for field in self.fields)
+
+    def _from_arrow(self, owner: str, reports: pa.Array, nulls: Nulls) -> Parts:
+        check_arrow(owner, reports, nulls)
+        if reports.null_count:
+            reports = reports.drop_null()
+        if not reports.type.equals(self.arrow_type()) and not _same_fields(reports.type, self.arrow_type()):
+            raise SchemaError(f"{owner}: reports must be of arrow type {self.arrow_type()}, not {reports.type}")
+        columns = [reports] if len(self.fields) == 1 else reports.flatten()
+        parts = []
+        for field, column in zip(self.fields, columns, strict=True):
+            check_arrow(owner, column, "error")
+            start, stop = column.offset * field.per_report, (column.offset + len(column)) * field.per_report
+            body = column.buffers()[1]
+            flat = np.frombuffer(body, field.dtype) if body is not None else np.zeros(0, field.dtype)
+            parts.append(flat[start:stop])
+        return tuple(parts)
+
+
+def _same_fields(one: pa.DataType, other: pa.DataType) -> bool:
+    """Whether two structs have the same names and types; writers may forget that a field holds no nulls."""
+    import pyarrow as pa
+
+    if not (pa.types.is_struct(one) and pa.types.is_struct(other)) or one.num_fields != other.num_fields:
+        return False
+    pairs = [(one.field(i), other.field(i)) for i in range(one.num_fields)]
+    return all(a.name == b.name and a.type == b.type for a, b in pairs)
