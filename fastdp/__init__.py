@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from fastdp.mechanisms.geometric import Geometric
     from fastdp.mechanisms.krr import KRR
     from fastdp.mechanisms.laplace import Laplace
+    from fastdp.mechanisms.randomized_response import RandomizedResponse
     from fastdp.mechanisms.staircase import Staircase
+    from fastdp.mechanisms.summed_histogram import SummedHistogram
+    from fastdp.mechanisms.unary import ThresholdedHistogram, UnaryEncoding
     from fastdp.parallel import get_threads, set_threads
     from fastdp.privacy import Privacy
     from fastdp.random import Rng
@@ -48,6 +51,9 @@ _HOMES = {
     "fastdp.mechanisms.krr": ("KRR",),
     "fastdp.mechanisms.laplace": ("Laplace",),
     "fastdp.mechanisms.staircase": ("Staircase",),
+    "fastdp.mechanisms.randomized_response": ("RandomizedResponse",),
+    "fastdp.mechanisms.summed_histogram": ("SummedHistogram",),
+    "fastdp.mechanisms.unary": ("ThresholdedHistogram", "UnaryEncoding"),
     "fastdp.parallel": ("get_threads", "set_threads"),
     "fastdp.privacy": ("Privacy",),
     "fastdp.random": ("Rng",),
@@ -71,9 +77,13 @@ __all__ = [
     "OutputExistsError",
     "ParameterError",
     "Privacy",
+    "RandomizedResponse",
     "Rng",
     "SchemaError",
     "Staircase",
+    "SummedHistogram",
+    "ThresholdedHistogram",
+    "UnaryEncoding",
     "UnsafeRngError",
     "__version__",
     "get_threads",

@@ -1,8 +1,8 @@
 """Reports of a fixed type, in and out: packed sets of bits, and records of a few named fields.
 
-A report type is one field, or several with names. A field is an unsigned integer, or ``width`` bytes. In arrow it is an
-integer or a fixed-size binary, several are a struct; in numpy it is an array with one row per report, several are a
-structured array. Arrow values give arrow reports, everything else numpy ones.
+A report type is one field, or several with names. A field is a number, or ``width`` bytes or other numbers. In arrow it
+is a number, a fixed-size binary or a fixed-size list, several are a struct; in numpy it is an array with one row per
+report, several are a structured array. Arrow values give arrow reports, everything else numpy ones.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Parts = tuple[np.ndarray, ...]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """An unsigned integer of ``dtype``, or ``width`` bytes."""
+    """A number of ``dtype``, or ``width`` of them."""
 
     name: str
     dtype: np.dtype[Any]
@@ -46,7 +46,11 @@ class Field:
     def arrow_type(self) -> pa.DataType:
         import pyarrow as pa
 
-        return pa.from_numpy_dtype(self.dtype) if self.width is None else pa.binary(self.width)
+        if self.width is None:
+            return pa.from_numpy_dtype(self.dtype)
+        if self.dtype == np.uint8:
+            return pa.binary(self.width)
+        return pa.list_(pa.field("item", pa.from_numpy_dtype(self.dtype), nullable=False), self.width)
 
     def to_numpy(self, flat: np.ndarray) -> np.ndarray:
         return flat if self.width is None else flat.reshape(-1, self.width)
@@ -54,8 +58,24 @@ class Field:
     def to_arrow(self, flat: np.ndarray, validity: pa.Buffer | None) -> pa.Array:
         import pyarrow as pa
 
-        buffers = [validity, pa.py_buffer(flat)]
-        return pa.Array.from_buffers(self.arrow_type(), flat.size // self.per_report, buffers)
+        size, kind = flat.size // self.per_report, self.arrow_type()
+        if pa.types.is_fixed_size_list(kind):
+            return pa.Array.from_buffers(kind, size, [validity], children=[pa.array(flat)])
+        return pa.Array.from_buffers(kind, size, [validity, pa.py_buffer(flat)])
+
+    def from_arrow(self, owner: str, column: pa.Array) -> np.ndarray:
+        """The numbers of an array of this field's type, one report's after another's."""
+        import pyarrow as pa
+
+        check_arrow(owner, column, "error")
+        if pa.types.is_fixed_size_list(column.type):
+            column = column.flatten()
+            check_arrow(owner, column, "error")
+            return column.to_numpy(zero_copy_only=True)
+        start, stop = column.offset * self.per_report, (column.offset + len(column)) * self.per_report
+        body = column.buffers()[1]
+        flat = np.frombuffer(body, self.dtype) if body is not None else np.zeros(0, self.dtype)
+        return flat[start:stop]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,24 +170,19 @@ class ReportType:
         check_arrow(owner, reports, nulls)
         if reports.null_count:
             reports = reports.drop_null()
-        if not reports.type.equals(self.arrow_type()) and not _same_fields(reports.type, self.arrow_type()):
+        if not _is_alike(reports.type, self.arrow_type()):
             raise SchemaError(f"{owner}: reports must be of arrow type {self.arrow_type()}, not {reports.type}")
         columns = [reports] if len(self.fields) == 1 else reports.flatten()
-        parts = []
-        for field, column in zip(self.fields, columns, strict=True):
-            check_arrow(owner, column, "error")
-            start, stop = column.offset * field.per_report, (column.offset + len(column)) * field.per_report
-            body = column.buffers()[1]
-            flat = np.frombuffer(body, field.dtype) if body is not None else np.zeros(0, field.dtype)
-            parts.append(flat[start:stop])
-        return tuple(parts)
+        return tuple(field.from_arrow(owner, column) for field, column in zip(self.fields, columns, strict=True))
 
 
-def _same_fields(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether two structs have the same names and types; writers may forget that a field holds no nulls."""
+def _is_alike(one: pa.DataType, other: pa.DataType) -> bool:
+    """Whether two types are the same up to what writers forget: names of items, and that a field holds no nulls."""
     import pyarrow as pa
 
-    if not (pa.types.is_struct(one) and pa.types.is_struct(other)) or one.num_fields != other.num_fields:
-        return False
-    pairs = [(one.field(i), other.field(i)) for i in range(one.num_fields)]
-    return all(a.name == b.name and a.type == b.type for a, b in pairs)
+    if pa.types.is_fixed_size_list(one) and pa.types.is_fixed_size_list(other):
+        return one.list_size == other.list_size and one.value_type == other.value_type
+    if not (pa.types.is_struct(one) and pa.types.is_struct(other)):
+        return one == other
+    pairs = list(zip(one, other, strict=False))
+    return one.num_fields == other.num_fields and all(a.name == b.name and a.type == b.type for a, b in pairs)

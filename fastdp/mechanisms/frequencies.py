@@ -12,6 +12,18 @@ import numpy as np
 from fastdp import validation
 from fastdp.errors import ParameterError
 
+LARGEST_EPSILON = 40
+
+
+def check_local_epsilon(owner: str, epsilon: Any) -> float:
+    """A finite epsilon > 0 that the coins of a local protocol resolve."""
+    epsilon = validation.positive(owner, "epsilon", epsilon)
+    if epsilon > LARGEST_EPSILON:
+        raise ParameterError(
+            f"{owner}: epsilon must be at most {LARGEST_EPSILON}, the sampler's resolution, got {epsilon}"
+        )
+    return epsilon
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:

@@ -8,24 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from fastdp import validation
 from fastdp.channels import KRRChannel
 from fastdp.columns.categories import out_of_domain, read_codes
 from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import Nulls, read_block
-from fastdp.errors import ParameterError
 from fastdp.kernels.counts import count_codes
 from fastdp.kernels.krr import fill_krr, fill_krr_large
 from fastdp.mechanisms.additive import set_fields
-from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol
+from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol, check_local_epsilon
 from fastdp.noise.krr import LARGEST_TABLE, KRRLaw, build
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import Block, run
 from fastdp.parallel import BLOCK
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
-
-LARGEST_EPSILON = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +46,7 @@ class KRR(FrequencyProtocol):
     _law: KRRLaw = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        epsilon = validation.positive("KRR", "epsilon", self.epsilon)
-        if epsilon > LARGEST_EPSILON:
-            raise ParameterError(
-                f"KRR: epsilon must be at most {LARGEST_EPSILON}, the sampler's resolution, got {epsilon}"
-            )
+        epsilon = check_local_epsilon("KRR", self.epsilon)
         domain = Domain.read("KRR", self.domain)
         set_fields(self, epsilon=epsilon, domain=domain, _law=KRRLaw(Rate.below(Fraction(epsilon)), domain.size))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from fastdp.columns.buffers import fresh
 from fastdp.columns.numeric import NumericColumn, read_block
 from fastdp.columns.reports import Parts, ReportType
+from fastdp.kernels.bits import make_bit_scratch
 from fastdp.kernels.words import make_scratch
 from fastdp.noise.sampling import Law
 from fastdp.parallel import BLOCK, for_each_block
@@ -26,12 +28,13 @@ class Place(Protocol):
 
 
 class _Memory:
-    """Working memory of one block: a kernel's scratch and its noise."""
+    """Working memory of one block: the kernels' scratch and noise."""
 
-    __slots__ = ("noise", "scratch")
+    __slots__ = ("bits", "noise", "scratch")
 
     def __init__(self) -> None:
         self.scratch = make_scratch()
+        self.bits = make_bit_scratch()
         self.noise = np.empty(BLOCK, np.int64)
 
 
@@ -47,6 +50,16 @@ class _Idle(threading.local):
 
 
 _idle = _Idle()
+
+
+@contextmanager
+def working_memory() -> Iterator[_Memory]:
+    """A memory that belongs to one block until it is done."""
+    memory = _idle.memories.pop() if _idle.memories else _Memory()
+    try:
+        yield memory
+    finally:
+        _idle.memories.append(memory)
 
 
 Block = Callable[[np.ndarray, Any, int, np.ndarray, _Memory, np.ndarray], None]
@@ -98,11 +111,8 @@ def _walk(
         def work(start: int, stop: int, piece: np.ndarray = piece, place: Any = place, at: int = offset) -> None:
             values = read_block(owner, piece, start, stop, column.result_dtype)
             first = at + start
-            memory = _idle.memories.pop() if _idle.memories else _Memory()
-            try:
+            with working_memory() as memory:
                 block(key, start_slot + np.uint64(first * slots), first, values, memory, place(start, stop))
-            finally:
-                _idle.memories.append(memory)
 
         for_each_block(piece.size, work)
         offset += piece.size

@@ -1,0 +1,110 @@
+"""Truth values in and out: bytes, or the packed bits of an arrow column, which are never unpacked."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastdp import validation
+from fastdp.columns.numeric import Nulls, check_arrow
+from fastdp.errors import SchemaError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Truths:
+    """``size`` truth values: bits from ``offset`` on if they are packed, else bytes, of which any but 0 is true."""
+
+    data: np.ndarray
+    size: int
+    packed: bool
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TruthColumn:
+    """The pieces of a column in order, and how results (packed as their pieces are) become the caller's container."""
+
+    pieces: list[Truths]
+    rebuild: Callable[[list[np.ndarray]], Any]
+
+    @property
+    def size(self) -> int:
+        return sum(piece.size for piece in self.pieces)
+
+
+def read_truths(owner: str, values: Any, *, nulls: Nulls = "error") -> TruthColumn:
+    """Any supported container of bools; ``nulls="public"`` keeps nulls where they are, else they are refused."""
+    validation.one_of(owner, "nulls", nulls, ("error", "public"))
+    if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray):
+        array = np.asarray(values)
+        if array.dtype != np.bool_:
+            raise _wrong_type(owner, f"values of type {array.dtype}")
+        return TruthColumn([_of_bytes(array)], lambda results: results[0].view(np.bool_).reshape(array.shape))
+    if isinstance(values, bool | np.bool_):
+        kind = type(values)
+        return TruthColumn([_of_bytes(np.array([values]))], lambda results: kind(results[0][0]))
+    if isinstance(values, list | tuple):
+        if not all(isinstance(value, bool | np.bool_) for value in values):
+            raise _wrong_type(owner, "sequences of anything else")
+        kind_of = tuple if isinstance(values, tuple) else list
+        array = np.array(values, np.bool_)
+        return TruthColumn([_of_bytes(array)], lambda results: kind_of(results[0].view(np.bool_).tolist()))
+    if "pyarrow" in sys.modules:
+        import pyarrow as pa
+
+        if isinstance(values, pa.ChunkedArray):
+            columns = [_read_arrow(owner, chunk, nulls) for chunk in values.chunks]
+            return TruthColumn(
+                [column.pieces[0] for column in columns],
+                lambda results: pa.chunked_array(
+                    [column.rebuild([result]) for column, result in zip(columns, results, strict=True)], pa.bool_()
+                ),
+            )
+        if isinstance(values, pa.Array):
+            return _read_arrow(owner, values, nulls)
+    raise _wrong_type(owner, f"a {type(values).__name__}")
+
+
+def _wrong_type(owner: str, given: str) -> SchemaError:
+    return SchemaError(f"{owner}: {given} are not supported; it takes bools in numpy, arrow or Python containers")
+
+
+def _of_bytes(array: np.ndarray) -> Truths:
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return Truths(flat, flat.size, packed=False)
+
+
+def _read_arrow(owner: str, array: pa.Array, nulls: Nulls) -> TruthColumn:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    check_arrow(owner, array, nulls)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    elif pa.types.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
+    if not pa.types.is_boolean(array.type):
+        raise SchemaError(f"{owner}: arrow type {array.type} is not supported; it takes bools")
+    check_arrow(owner, array, nulls)  # a dictionary may hold the nulls
+    size = len(array)
+    missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    body = array.buffers()[1] if size else None
+    bits = np.frombuffer(body, np.uint8) if body is not None else np.zeros(1, np.uint8)
+
+    def rebuild(results: list[np.ndarray]) -> pa.Array:
+        (result,) = results
+        validity = None
+        if missing is not None:
+            present = np.packbits(~missing, bitorder="little")
+            result &= present  # nothing hides under a null
+            validity = pa.py_buffer(present)
+        return pa.Array.from_buffers(pa.bool_(), size, [validity, pa.py_buffer(result)])
+
+    return TruthColumn([Truths(bits, size, packed=True, offset=array.offset)], rebuild)

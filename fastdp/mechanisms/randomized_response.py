@@ -1,0 +1,131 @@
+"""Randomized response on truth values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fastdp.channels import KRRChannel
+from fastdp.columns.buffers import fresh
+from fastdp.columns.numeric import Nulls
+from fastdp.columns.truths import Truths, read_truths
+from fastdp.kernels.randomized_response import flip_bits, flip_bytes
+from fastdp.mechanisms.additive import set_fields
+from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol, check_local_epsilon
+from fastdp.noise.flips import BITS, Coin, flip_threshold, two_coin_cost
+from fastdp.noise.rates import Rate
+from fastdp.noise.runner import working_memory
+from fastdp.parallel import for_each_block
+from fastdp.privacy import Privacy
+from fastdp.random.rng import Rng, resolve
+
+_BYTE = np.dtype(np.uint8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomizedResponse(FrequencyProtocol):
+    """Report the truth with probability p = e**epsilon / (e**epsilon + 1), else the opposite.
+
+    epsilon-local DP for one report per person. Bools in numpy, Python and arrow containers; arrow's packed bits are
+    flipped 64 at a time and never unpacked. Estimates are of the frequencies of (False, True).
+
+    1.1 random bytes per report. [Warner 1965]
+
+    >>> import fastdp as fd
+    >>> survey = fd.RandomizedResponse.two_coins()
+    >>> survey.randomize([True, False, True, True], rng=fd.Rng.unsafe_seed(7))
+    [False, False, True, True]
+    >>> survey.p, survey.q
+    (0.75, 0.25)
+    """
+
+    epsilon: Any
+    _coin: Coin = field(init=False, repr=False)
+    _cost: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        epsilon = check_local_epsilon("RandomizedResponse", self.epsilon)
+        rate = Rate.below(Fraction(epsilon))
+        coin = Coin(flip_threshold(rate))
+        set_fields(self, epsilon=epsilon, _coin=coin, _cost=_cost(coin))
+
+    @classmethod
+    def two_coins(cls) -> RandomizedResponse:
+        """The survey: heads, tell the truth; tails, let a second coin answer. p = 3/4, q = 1/4, epsilon = ln 3."""
+        coin = Coin(1 << BITS - 2)
+        survey = cls(epsilon=_cost(coin))
+        set_fields(survey, _coin=coin, _cost=_cost(coin))
+        return survey
+
+    @property
+    def p(self) -> float:
+        """The probability of a report to be the truth."""
+        return float(1 - self._coin.exact)
+
+    @property
+    def q(self) -> float:
+        """The probability of a report to be the opposite."""
+        return float(self._coin.exact)
+
+    @property
+    def privacy(self) -> Privacy:
+        """The guarantee of the sampler as implemented, from its integer threshold, rounded up."""
+        return Privacy(epsilon=self._cost, unit="report", neighbours="replace")
+
+    def channel(self) -> KRRChannel:
+        """The channel between False (0) and True (1)."""
+        return KRRChannel(2, self.p, self.q)
+
+    def randomize(self, values: Any, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
+        """One report per value, in the caller's own kind of container."""
+        column = read_truths("RandomizedResponse", values, nulls=nulls)
+        key, slot = resolve("RandomizedResponse", rng).reserve(column.size)
+        results = []
+        for piece in column.pieces:
+            results.append(self._flip(piece, key, slot))
+            slot += np.uint64(piece.size)
+        return column.rebuild(results)
+
+    def _flip(self, piece: Truths, key: np.ndarray, slot: np.uint64) -> np.ndarray:
+        high, low = self._coin.halves
+        result = fresh((piece.size + 7) // 8 if piece.packed else piece.size, _BYTE)
+
+        def work(start: int, stop: int) -> None:
+            first = slot + np.uint64(start)
+            with working_memory() as memory:
+                if piece.packed:
+                    target, offset = result[start // 8 : (stop + 7) // 8], piece.offset + start
+                    flip_bits(key, first, high, low, piece.data, offset, stop - start, memory.bits, target)
+                else:
+                    flip_bytes(key, first, high, low, piece.data[start:stop], memory.bits, result[start:stop])
+
+        for_each_block(piece.size, work)
+        return result
+
+    def aggregate(self, reports: Any) -> Counts:
+        """How many reports are False and True, in one pass; counts of batches add up."""
+        trues = n = 0
+        for piece in read_truths("RandomizedResponse", reports).pieces:
+            n += piece.size
+            trues += _count_trues(piece)
+        return Counts(np.array([n - trues, trues]), n)
+
+
+def _cost(coin: Coin) -> float:
+    return two_coin_cost(coin, Coin((1 << BITS) - coin.threshold))
+
+
+def _count_trues(piece: Truths) -> int:
+    if not piece.packed:
+        return int(np.count_nonzero(piece.data))
+    first, last = piece.offset, piece.offset + piece.size
+    body = piece.data[first // 8 : (last + 7) // 8]
+    if not piece.size:
+        return 0
+    before, after = first % 8, -last % 8
+    total = int(np.bitwise_count(body).sum(dtype=np.int64))
+    total -= int(body[0] & ((1 << before) - 1)).bit_count()
+    return total - (int(body[-1]) >> (8 - after)).bit_count()

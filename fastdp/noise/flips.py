@@ -1,0 +1,61 @@
+"""Coins with integer thresholds: probabilities out of 2**128, rounded toward more noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from fastdp import rounding
+from fastdp.noise.rates import Rate
+from fastdp.noise.weights import PRECISION, exp_fixed
+
+BITS = 128
+_EXP_ERROR = 1 << 8
+
+
+def flip_threshold(rate: Rate) -> int:
+    """1 / (e**rate + 1) as an integer out of 2**128, rounded up.
+
+    >>> flip_threshold(Rate(0, 1)) == 2**127 + 1
+    True
+    """
+    low = exp_fixed(rate.numerator, rate.shift) + _EXP_ERROR
+    return min((low << BITS) // ((1 << PRECISION) + low) + 1, 1 << BITS)
+
+
+def halves(threshold: int) -> tuple[np.uint64, np.uint64]:
+    """A threshold out of 2**128 as its upper and lower 64 bits."""
+    return np.uint64(threshold >> 64), np.uint64(threshold & (1 << 64) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Coin:
+    """1 with probability threshold / 2**128; neither never nor always."""
+
+    threshold: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.threshold < 1 << BITS:
+            raise ValueError("a coin must be able to fall on both sides")
+
+    @property
+    def exact(self) -> Fraction:
+        return Fraction(self.threshold, 1 << BITS)
+
+    @property
+    def halves(self) -> tuple[np.uint64, np.uint64]:
+        return halves(self.threshold)
+
+
+def two_coin_cost(one: Coin, other: Coin) -> float:
+    """The largest log-ratio of an outcome's probabilities between two coins, rounded up."""
+    a, b = one.exact, other.exact
+    return log_up(max(a / b, b / a, (1 - a) / (1 - b), (1 - b) / (1 - a)))
+
+
+def log_up(ratio: Fraction) -> float:
+    """The natural logarithm of a ratio >= 1, rounded up: log1p is good to an ulp, and four are added."""
+    return rounding.up(math.log1p(rounding.float_up(ratio - 1)))
