@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -14,6 +14,7 @@ from fastdp import validation
 from fastdp.columns.numeric import Nulls, read_block, read_numeric
 from fastdp.errors import DomainError, ParameterError
 from fastdp.kernels.numeric import ALL, fill_numeric
+from fastdp.kernels.reports import LANES, add_reports
 from fastdp.mechanisms.additive import set_fields
 from fastdp.noise.duchi import TwoPointLaw
 from fastdp.noise.rates import Rate
@@ -127,8 +128,8 @@ class NumericReports:
             )
         return least, most
 
-    def _read_reports(self, reports: Any) -> Iterator[np.ndarray]:
-        """Reports in blocks of floats; numbers that cannot be reports are refused."""
+    def _add_up(self, reports: Any, add: Callable[[np.ndarray, float, float], int]) -> int:
+        """The number of reports, after ``add(block, least, most)`` of each block; impossible ones are refused."""
         owner = type(self).__name__
         column = read_numeric(owner, reports, "float")
         least, most = self._ends(np.dtype(np.float64))
@@ -136,9 +137,9 @@ class NumericReports:
         for piece in column.pieces:
             for start in range(0, piece.size, BLOCK):
                 block = read_block(owner, piece, start, min(start + BLOCK, piece.size), column.result_dtype)
-                if not (block.min() >= least - slack and block.max() <= most + slack):  # neither holds for NaN
+                if add(block, least - slack, most + slack):
                     raise DomainError(f"{owner}: the reports hold numbers that it cannot have reported")
-                yield block.astype(np.float64, copy=False)
+        return column.size
 
 
 def read_parameters(owner: str, epsilon: Any, bounds: Any) -> tuple[float, tuple[float, float]]:
@@ -190,12 +191,9 @@ class MeanReports(NumericReports):
     def aggregate(self, reports: Any) -> Sums:
         """The sums of the reports and of their squares, in one pass; sums of batches add up."""
         centre = self._kernel[1].middle
-        total, squares, n = 0.0, 0.0, 0
-        for block in self._read_reports(reports):
-            distances = block - centre
-            total += float(distances.sum())
-            squares += float(distances @ distances)
-            n += block.size
+        sums = np.zeros((2, LANES))
+        n = self._add_up(reports, lambda block, least, most: add_reports(block, centre, least, most, sums))
+        total, squares = sums.sum(axis=1).tolist()
         return Sums(total, squares, n, centre)
 
     def estimate(self, reports: Any) -> MeanEstimate:

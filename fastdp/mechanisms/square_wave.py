@@ -11,8 +11,8 @@ import numpy as np
 from fastdp import validation
 from fastdp.channels.window import WindowChannel
 from fastdp.errors import ParameterError
-from fastdp.kernels.counts import count_codes
 from fastdp.kernels.numeric import ALL
+from fastdp.kernels.reports import count_reports
 from fastdp.mechanisms.additive import set_fields
 from fastdp.mechanisms.frequencies import Counts
 from fastdp.mechanisms.numeric import NumericReports, read_parameters
@@ -102,12 +102,11 @@ class SquareWave(NumericReports):
         """How many reports fall in each output bin of the channel, in one pass; counts of batches add up."""
         low, high = self.bounds
         channel = self.channel()
-        size = channel.shape[1]
-        counts, n = np.zeros((4, size), np.int64), 0
-        for block in self._read_reports(reports):
-            places = np.floor((block - low) * (self.bins / (high - low))) + channel.margin
-            count_codes(np.clip(places, 0, size - 1).astype(np.int64), np.uint64(size), counts)
-            n += block.size
+        slope, margin = self.bins / (high - low), float(channel.margin)
+        counts = np.zeros((4, channel.shape[1]), np.int64)
+        n = self._add_up(
+            reports, lambda block, least, most: count_reports(block, low, slope, margin, least, most, counts)
+        )
         return Counts(counts.sum(axis=0), n)
 
     def estimate(self, reports: Any) -> DistributionEstimate:

@@ -45,6 +45,14 @@ class NumericSampler:
             j += width if j >= u else 0
         return (j - law.centre) * law.step + law.middle, late
 
+    def outer(self, slot, is_late):
+        """The draw among the cells outside the window, before the window is put in."""
+        if not is_late:
+            return plane_word(self.key, WORDS, slot, 32) >> (32 - self.window.m)
+        private = Private(self.key, slot, PRIVATE)
+        private.next()
+        return private.next() >> (64 - self.window.m)
+
     @staticmethod
     def _below(private, count):
         while True:
