@@ -25,12 +25,19 @@ if TYPE_CHECKING:
         SchemaError,
         UnsafeRngError,
     )
+    from fastdp.mechanisms.attributes import SampleAndFake, SampleOne, SplitBudget
+    from fastdp.mechanisms.dbitflip import DBitFlip
     from fastdp.mechanisms.discrete_gaussian import DiscreteGaussian
     from fastdp.mechanisms.gaussian import Gaussian
     from fastdp.mechanisms.geometric import Geometric
+    from fastdp.mechanisms.hadamard import HadamardResponse
     from fastdp.mechanisms.krr import KRR
     from fastdp.mechanisms.laplace import Laplace
+    from fastdp.mechanisms.longitudinal import Longitudinal
+    from fastdp.mechanisms.numeric import Duchi, Hybrid, Piecewise
     from fastdp.mechanisms.randomized_response import RandomizedResponse
+    from fastdp.mechanisms.rappor import RAPPOR
+    from fastdp.mechanisms.square_wave import SquareWave
     from fastdp.mechanisms.staircase import Staircase
     from fastdp.mechanisms.summed_histogram import SummedHistogram
     from fastdp.mechanisms.unary import ThresholdedHistogram, UnaryEncoding
@@ -45,13 +52,20 @@ _HOMES = {
         "LedgerLockedError", "NotIdentifiableError", "OutputExistsError", "ParameterError", "SchemaError",
         "UnsafeRngError",
     ),
+    "fastdp.mechanisms.attributes": ("SampleAndFake", "SampleOne", "SplitBudget"),
+    "fastdp.mechanisms.dbitflip": ("DBitFlip",),
     "fastdp.mechanisms.discrete_gaussian": ("DiscreteGaussian",),
     "fastdp.mechanisms.gaussian": ("Gaussian",),
     "fastdp.mechanisms.geometric": ("Geometric",),
+    "fastdp.mechanisms.hadamard": ("HadamardResponse",),
     "fastdp.mechanisms.krr": ("KRR",),
     "fastdp.mechanisms.laplace": ("Laplace",),
-    "fastdp.mechanisms.staircase": ("Staircase",),
+    "fastdp.mechanisms.longitudinal": ("Longitudinal",),
+    "fastdp.mechanisms.numeric": ("Duchi", "Hybrid", "Piecewise"),
     "fastdp.mechanisms.randomized_response": ("RandomizedResponse",),
+    "fastdp.mechanisms.rappor": ("RAPPOR",),
+    "fastdp.mechanisms.square_wave": ("SquareWave",),
+    "fastdp.mechanisms.staircase": ("Staircase",),
     "fastdp.mechanisms.summed_histogram": ("SummedHistogram",),
     "fastdp.mechanisms.unary": ("ThresholdedHistogram", "UnaryEncoding"),
     "fastdp.parallel": ("get_threads", "set_threads"),
@@ -62,24 +76,35 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "KRR",
+    "RAPPOR",
     "BudgetExceededError",
     "Channel",
+    "DBitFlip",
     "DiscreteGaussian",
     "DomainError",
+    "Duchi",
     "FastDPError",
     "Gaussian",
     "Geometric",
+    "HadamardResponse",
+    "Hybrid",
     "InputCorruptError",
     "Laplace",
     "LedgerCorruptError",
     "LedgerLockedError",
+    "Longitudinal",
     "NotIdentifiableError",
     "OutputExistsError",
     "ParameterError",
+    "Piecewise",
     "Privacy",
     "RandomizedResponse",
     "Rng",
+    "SampleAndFake",
+    "SampleOne",
     "SchemaError",
+    "SplitBudget",
+    "SquareWave",
     "Staircase",
     "SummedHistogram",
     "ThresholdedHistogram",

@@ -43,13 +43,17 @@ def _double_round(builder: ir.IRBuilder, state: list[ir.Value], rotate: ir.Funct
             state[mixed] = builder.call(rotate, [differing, differing, ir.Constant(lanes, [bits] * lanes.count)])
 
 
-def _group_function(module: ir.Module) -> ir.Function:
-    """``void (key*, counters*, plane, attempt, out*)``: one body per module, never inlined, for it is large."""
+def _group_function(module: ir.Module, *, each: bool) -> ir.Function:
+    """``void (key*, counters*, plane, attempt, out*)``: one body per module, never inlined, for it is large.
+
+    ``attempt`` is a word for all blocks, or with ``each`` a pointer to one word per block.
+    """
     word, index = ir.IntType(32), ir.IntType(64)
     lanes, counter_lanes = ir.VectorType(word, _WIDTH), ir.VectorType(index, _WIDTH)
     pointers = word.as_pointer(), index.as_pointer()
-    shape = ir.FunctionType(ir.VoidType(), [pointers[0], pointers[1], word, word, pointers[0]])
-    function = cgutils.get_or_insert_function(module, shape, f"fastdp_chacha{ROUNDS}x{_WIDTH}")
+    shape = ir.FunctionType(ir.VoidType(), [pointers[0], pointers[1], word, pointers[0] if each else word, pointers[0]])
+    name = f"fastdp_chacha{ROUNDS}x{_WIDTH}{'_each' if each else ''}"
+    function = cgutils.get_or_insert_function(module, shape, name)
     if function.blocks:
         return function
     function.linkage = "linkonce_odr"
@@ -71,7 +75,11 @@ def _group_function(module: ir.Module) -> ir.Function:
         high = builder.lshr(counter, ir.Constant(counter_lanes, [32] * _WIDTH))
         start = [ir.Constant(lanes, [constant] * _WIDTH) for constant in CONSTANTS]
         start += [splat(builder.load(at(key, position))) for position in range(8)]
-        start += [builder.trunc(counter, lanes), builder.trunc(high, lanes), splat(plane), splat(attempt)]
+        if each:
+            attempts = builder.load(builder.bitcast(at(attempt, first), lanes.as_pointer()), align=4)
+        else:
+            attempts = splat(attempt)
+        start += [builder.trunc(counter, lanes), builder.trunc(high, lanes), splat(plane), attempts]
         slots = [cgutils.alloca_once(builder, lanes) for _ in start]
         for slot, value in zip(slots, start, strict=True):
             builder.store(value, slot)
@@ -89,15 +97,20 @@ def _group_function(module: ir.Module) -> ir.Function:
 
 @intrinsic
 def fill_group(_context: Any, key: Any, counters: Any, plane: Any, attempt: Any, out: Any, offset: Any) -> Any:
-    """Write the group whose sixteen block counters are ``counters[:16]`` to ``out[offset : offset + 256]``."""
-    signature = types.void(key, counters, types.uint32, types.uint32, out, types.int64)
+    """Write the group whose sixteen block counters are ``counters[:16]`` to ``out[offset : offset + 256]``.
+
+    ``attempt`` is one number for all sixteen blocks, or an array of sixteen uint32.
+    """
+    each = isinstance(attempt, types.Array)
+    signature = types.void(key, counters, types.uint32, attempt if each else types.uint32, out, types.int64)
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         def data(position: int) -> ir.Value:
             return context.make_array(signature.args[position])(context, builder, arguments[position]).data
 
         target = builder.gep(data(4), [arguments[5]])
-        builder.call(_group_function(builder.module), [data(0), data(1), arguments[2], arguments[3], target])
+        attempts = data(3) if each else arguments[3]
+        builder.call(_group_function(builder.module, each=each), [data(0), data(1), arguments[2], attempts, target])
         return context.get_dummy_value()
 
     return signature, generate

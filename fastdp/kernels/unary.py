@@ -70,6 +70,28 @@ def fill_unary(key, start, q_high, q_low, p_high, p_low, codes, k, scratch, out)
 
 
 @kernel
+def flip_sets(key, start, high, low, k, scratch, sets):
+    """Flip each bit of the packed sets of k bits with probability (high * 2**64 + low) / 2**128, in place.
+
+    Post: bits beyond k are 0. Bits: byte slots start, start + 1, ..., one per byte.
+    """
+    width = (k + 7) // 8
+    unused = np.uint8(0xFF >> (8 * width - k))
+    done = 0
+    while done < sets.size:
+        slot = start + _U(done)
+        tile, first = slot // _U(_TILE_BYTES), np.int64(slot % _U(_TILE_BYTES))
+        count = min(_TILE_BYTES - first, sets.size - done)
+        fill_bit_tile(key, BYTE_PLANES, tile, high, low, scratch, scratch.tile)
+        source, target = scratch.tile_bytes[first : first + count], sets[done : done + count]
+        for i in range(count):
+            target[i] ^= source[i]
+        done += count
+    for last in range(width - 1, sets.size, width):
+        sets[last] &= unused
+
+
+@kernel
 def count_bits(reports, width, columns, lanes, counts):
     """Add to ``counts`` how often each bit is set; the result is the number of padding bits that are.
 

@@ -61,6 +61,11 @@ class KRR(FrequencyProtocol):
         return self._law.q
 
     @property
+    def keep(self) -> Fraction:
+        """The probability of the truth to be kept before a uniform value would replace it: p - q, exactly."""
+        return self._law.keep
+
+    @property
     def privacy(self) -> Privacy:
         """The guarantee of the sampler as implemented, from its integer weights, rounded up."""
         return Privacy(epsilon=self._law.cost, unit="report", neighbours="replace")

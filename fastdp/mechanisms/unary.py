@@ -53,6 +53,11 @@ class PackedBits(FrequencyProtocol):
         return float(self._noise.exact)
 
     @property
+    def coins(self) -> tuple[Coin, Coin]:
+        """The coins of the true value's bit and of all others."""
+        return self._truth, self._noise
+
+    @property
     def privacy(self) -> Privacy:
         """The guarantee of the sampler as implemented, from its integer thresholds, rounded up."""
         return Privacy(epsilon=unary_cost(self._truth, self._noise), unit="report", neighbours="replace")

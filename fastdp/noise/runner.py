@@ -13,6 +13,7 @@ from fastdp.columns.buffers import fresh
 from fastdp.columns.numeric import NumericColumn, read_block
 from fastdp.columns.reports import Parts, ReportType
 from fastdp.kernels.bits import make_bit_scratch
+from fastdp.kernels.permanent import make_permanent_scratch
 from fastdp.kernels.words import make_scratch
 from fastdp.noise.sampling import Law
 from fastdp.parallel import BLOCK, for_each_block
@@ -30,11 +31,12 @@ class Place(Protocol):
 class _Memory:
     """Working memory of one block: the kernels' scratch and noise."""
 
-    __slots__ = ("bits", "noise", "scratch")
+    __slots__ = ("bits", "noise", "permanent", "scratch")
 
     def __init__(self) -> None:
         self.scratch = make_scratch()
         self.bits = make_bit_scratch()
+        self.permanent = make_permanent_scratch()
         self.noise = np.empty(BLOCK, np.int64)
 
 
