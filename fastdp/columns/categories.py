@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastdp.columns.domain import Domain
-from fastdp.columns.numeric import Nulls, NumericColumn, check_arrow, read_numeric
-from fastdp.errors import DomainError, SchemaError
+from fastdp.columns.numeric import Nulls, NumericColumn, check_arrow, read_numeric, show_nulls
+from fastdp.errors import DomainError, ParameterError, SchemaError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,18 +34,25 @@ def out_of_domain(owner: str) -> DomainError:
 def _read_labels(owner: str, values: Any, domain: Domain, nulls: Nulls) -> NumericColumn:
     import pyarrow as pa
 
-    labels = pa.array(domain.labels)
+    try:
+        labels = pa.array(domain.labels)
+    except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
+        raise ParameterError(f"{owner}: labels of the domain must be integers of 64 bits or valid text") from None
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return _read_arrow(owner, values, labels, nulls)
     if isinstance(values, np.ma.MaskedArray) or not isinstance(values, np.ndarray | list | tuple):
         raise SchemaError(f"{owner}: cannot read labels from a {type(values).__name__}; pass an array or a list")
-    expected = "U" if pa.types.is_string(labels.type) else "i"
-    plain = np.asarray(values) if len(values) else np.zeros(0, expected)
-    if plain.dtype.kind not in (expected, "O"):
+    expected = "U" if pa.types.is_string(labels.type) else "iu"
+    plain = np.asarray(values) if len(values) else np.zeros(0, expected[0])
+    if plain.dtype.kind not in expected + "O":
         raise SchemaError(f"{owner}: the values are not of the labels' type")
+    if plain.dtype.kind == "O" and any(value is None for value in plain.reshape(-1).tolist()):
+        raise DomainError(f"{owner}: the values hold None; drop or replace them first")
+    if any(isinstance(value, bool) for value in (values if isinstance(values, list | tuple) else ())):
+        raise SchemaError(f"{owner}: the values are not all of the labels' type")
     try:
-        flat = pa.array(plain.reshape(-1), labels.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        flat = pa.array(plain.reshape(-1).astype(plain.dtype.newbyteorder("=")), labels.type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError):
         raise SchemaError(f"{owner}: the values are not all of the labels' type") from None
     codes = _codes(owner, flat, labels)
     names = np.array(domain.labels, object if plain.dtype.kind == "O" else None)
@@ -62,25 +69,29 @@ def _read_arrow(owner: str, values: pa.Array | pa.ChunkedArray, labels: pa.Array
     import pyarrow as pa
 
     check_arrow(owner, values, nulls)
+    encoded = pa.types.is_dictionary(values.type)
+    wrapped = encoded or pa.types.is_run_end_encoded(values.type)
+    kind = values.type.value_type if wrapped else values.type
+    _check_type(owner, kind, labels)
     chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
     pieces, missing = [], []
     for chunk in chunks:
-        missing.append(chunk.is_null().to_numpy(zero_copy_only=False) if chunk.null_count else None)
-        pieces.append(_codes(owner, chunk, labels))
-    encoded = pa.types.is_dictionary(values.type)
+        plain = show_nulls(chunk)
+        check_arrow(owner, plain, nulls)
+        missing.append(plain.is_null().to_numpy(zero_copy_only=False) if plain.null_count else None)
+        pieces.append(_codes(owner, plain, labels))
 
     def dress(codes: np.ndarray, absent: np.ndarray | None) -> pa.Array:
         """Codes as the declared labels, in their public order, whatever dictionary came in."""
         indices = pa.array(codes, mask=absent)
         if encoded:
             return pa.DictionaryArray.from_arrays(indices, labels)
-        return labels.take(indices).cast(values.type)
+        return labels.take(indices).cast(kind)
 
     def rebuild(results: list[np.ndarray]) -> Any:
         dressed = [dress(codes, absent) for codes, absent in zip(results, missing, strict=True)]
         if isinstance(values, pa.ChunkedArray):
-            kind = dressed[0].type if dressed else values.type
-            return pa.chunked_array(dressed, kind)
+            return pa.chunked_array(dressed, dressed[0].type if dressed else values.type if encoded else kind)
         return dressed[0]
 
     return NumericColumn(pieces, np.dtype(np.int32), rebuild)
@@ -89,10 +100,7 @@ def _read_arrow(owner: str, values: pa.Array | pa.ChunkedArray, labels: pa.Array
 def _codes(owner: str, values: pa.Array, labels: pa.Array) -> np.ndarray:
     """The place of each value among the labels; 0 under a null. Entries that no value uses may be anything."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    if pa.types.is_run_end_encoded(values.type):
-        values = pc.run_end_decode(values)
     absent = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
     if pa.types.is_dictionary(values.type):
         entries = _places(owner, values.dictionary, labels)
@@ -106,6 +114,18 @@ def _codes(owner: str, values: pa.Array, labels: pa.Array) -> np.ndarray:
     return places
 
 
+def _check_type(owner: str, kind: pa.DataType, labels: pa.Array) -> None:
+    """Text for text, integers for integers: a cast would take a number for a text, or a time for a number."""
+    import pyarrow as pa
+
+    if pa.types.is_string(labels.type):
+        fits = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    else:
+        fits = pa.types.is_integer(kind)
+    if not fits:
+        raise SchemaError(f"{owner}: arrow type {kind} does not hold the labels' type")
+
+
 def _places(owner: str, values: pa.Array, labels: pa.Array) -> np.ndarray:
     """The place of each value among the labels, -1 where there is none."""
     import pyarrow as pa
@@ -113,6 +133,6 @@ def _places(owner: str, values: pa.Array, labels: pa.Array) -> np.ndarray:
 
     try:
         plain = values.cast(labels.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise SchemaError(f"{owner}: arrow type {values.type} does not hold the labels' type") from None
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # such as an unsigned integer beyond any label
+        raise out_of_domain(owner) from None
     return pc.index_in(plain, labels, skip_nulls=True).fill_null(-1).to_numpy().astype(np.int32)

@@ -123,6 +123,18 @@ def check_arrow(owner: str, array: pa.Array | pa.ChunkedArray, nulls: Nulls) -> 
         raise DomainError(f'{owner}: the array holds nulls; drop or fill them, or pass nulls="public" to keep them')
 
 
+def show_nulls(array: pa.Array) -> pa.Array:
+    """The array, decoded where its nulls lie in runs or in a dictionary and its validity does not show them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_run_end_encoded(array.type):
+        return pc.run_end_decode(array)
+    if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
+        return array.dictionary_decode()
+    return array
+
+
 def _read_arrow(owner: str, array: pa.Array, kind: Kind, nulls: Nulls) -> NumericColumn:
     """A pyarrow array without its nulls' hidden values, dictionaries, offsets or encodings."""
     import pyarrow as pa

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastdp.columns.buffers import fresh
-from fastdp.columns.numeric import Nulls, check_arrow
+from fastdp.columns.numeric import Nulls, check_arrow, show_nulls
 from fastdp.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -131,6 +131,7 @@ class ReportType:
         import pyarrow as pa
 
         validity = None
+        values = show_nulls(values)
         if values.null_count:
             missing = values.is_null().to_numpy(zero_copy_only=False)
             for field, part in zip(self.fields, parts, strict=True):
@@ -147,18 +148,19 @@ class ReportType:
             import pyarrow as pa
 
             if isinstance(reports, pa.ChunkedArray):
-                return [self._from_arrow(owner, chunk, nulls) for chunk in reports.chunks]
+                chunks = reports.chunks or [pa.array([], reports.type)]
+                return [self._from_arrow(owner, chunk, nulls) for chunk in chunks]
             if isinstance(reports, pa.Array):
                 return [self._from_arrow(owner, reports, nulls)]
-        if isinstance(reports, np.ndarray):
+        if isinstance(reports, np.ndarray) and not isinstance(reports, np.ma.MaskedArray):
             return [self._from_numpy(owner, reports)]
         raise SchemaError(f"{owner}: cannot read reports from a {type(reports).__name__}; pass a numpy or arrow array")
 
     def _from_numpy(self, owner: str, reports: np.ndarray) -> Parts:
         if len(self.fields) == 1:
             field = self.fields[0]
-            shape = reports.shape[:1] if field.width is None else (*reports.shape[:1], field.width)
-            if reports.dtype != field.dtype or reports.shape != shape:
+            shape = () if field.width is None else (field.width,)
+            if reports.dtype != field.dtype or reports.ndim < 1 or reports.shape[1:] != shape:
                 wanted = f"of shape (n, {field.width})" if field.width else "of one dimension"
                 raise SchemaError(f"{owner}: reports must be a {field.dtype} array {wanted}")
             return (np.require(reports, requirements=["C", "A"]).reshape(-1),)

@@ -60,7 +60,7 @@ def read_truths(owner: str, values: Any, *, nulls: Nulls = "error") -> TruthColu
         import pyarrow as pa
 
         if isinstance(values, pa.ChunkedArray):
-            columns = [_read_arrow(owner, chunk, nulls) for chunk in values.chunks]
+            columns = [_read_arrow(owner, chunk, nulls) for chunk in values.chunks or [pa.array([], values.type)]]
             return TruthColumn(
                 [column.pieces[0] for column in columns],
                 lambda results: pa.chunked_array(
