@@ -7,12 +7,12 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fastdp import rounding, validation
-from fastdp.columns.categories import read_codes
+from fastdp.columns.categories import out_of_domain, read_codes
 from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import read_block
 from fastdp.errors import ParameterError, SchemaError
@@ -28,9 +28,6 @@ from fastdp.mechanisms.krr import KRR
 from fastdp.noise.uniform import uniform_codes
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Protocol = Callable[..., FrequencyProtocol]
 _CODES = np.dtype(np.int64)
@@ -63,9 +60,14 @@ class Attributes(ABC):
         if not isinstance(self.domains, Mapping) or len(self.domains) < 2:
             raise ParameterError(f"{owner}: domains must be a dict of two or more attributes and their domains")
         epsilon = check_local_epsilon(owner, epsilon)
-        domains = {str(name): Domain.read(owner, domain) for name, domain in self.domains.items()}
+        if not all(isinstance(name, str) for name in self.domains):
+            raise ParameterError(f"{owner}: names of attributes must be strings")
+        domains = {name: Domain.read(owner, domain) for name, domain in self.domains.items()}
         each = share(epsilon, domains)
-        mechanisms = {name: protocol(epsilon=each, domain=domain) for name, domain in domains.items()}
+        try:
+            mechanisms = {name: protocol(epsilon=each, domain=domain) for name, domain in domains.items()}
+        except TypeError:
+            raise ParameterError(f"{owner}: protocol must take epsilon and domain, such as fastdp.KRR") from None
         if not all(isinstance(mechanism, FrequencyProtocol) for mechanism in mechanisms.values()):
             raise ParameterError(f"{owner}: protocol must be a local protocol, such as fastdp.KRR")
         set_fields(self, epsilon=epsilon, domains=domains, mechanisms=mechanisms)
@@ -77,11 +79,14 @@ class Attributes(ABC):
     def randomize(self, table: Any, *, rng: Rng | None = None) -> Any:
         """One column of reports per attribute, in the caller's own kind of table."""
         owner = type(self).__name__
+        rng = resolve(owner, rng)
         columns, rebuild = _read_table(owner, table, list(self.mechanisms))
-        return rebuild(self._randomize(columns, resolve(owner, rng)))
+        codes = {name: _all_codes(owner, columns[name], domain) for name, domain in self.domains.items()}
+        return rebuild(self._randomize(columns, codes, rng))
 
     @abstractmethod
-    def _randomize(self, columns: dict[str, Any], rng: Rng) -> dict[str, Any]: ...
+    def _randomize(self, columns: dict[str, Any], codes: dict[str, np.ndarray], rng: Rng) -> dict[str, Any]:
+        """Reports of columns whose codes have all been found to be in their domains, whether or not they are drawn."""
 
     def aggregate(self, table: Any) -> TableCounts:
         """Support counts of each attribute, in one pass; those of batches add up."""
@@ -128,7 +133,7 @@ class SplitBudget(Attributes):
         total = math.fsum(mechanism.privacy.epsilon for mechanism in self.mechanisms.values())
         return Privacy(epsilon=min(rounding.up(total, ulps=1), self.epsilon), unit="record", neighbours="replace")
 
-    def _randomize(self, columns: dict[str, Any], rng: Rng) -> dict[str, Any]:
+    def _randomize(self, columns: dict[str, Any], codes: dict[str, np.ndarray], rng: Rng) -> dict[str, Any]:
         return {
             name: mechanism.randomize(columns[name], rng=rng.child(f"attribute {name}"))
             for name, mechanism in self.mechanisms.items()
@@ -167,15 +172,21 @@ class SampleOne(Attributes):
         worst = max(mechanism.privacy.epsilon for mechanism in self.mechanisms.values())
         return Privacy(epsilon=worst, unit="record", neighbours="replace")
 
-    def _randomize(self, columns: dict[str, Any], rng: Rng) -> dict[str, Any]:
+    def _randomize(self, columns: dict[str, Any], codes: dict[str, np.ndarray], rng: Rng) -> dict[str, Any]:
         import pyarrow as pa
 
-        size = len(next(iter(columns.values())))
+        size = next(iter(codes.values())).size
         chosen = uniform_codes(rng.child("attribute that is sampled"), size, self._count)
         reports = {}
         for number, (name, mechanism) in enumerate(self.mechanisms.items()):
             asked = np.flatnonzero(chosen == number)
-            answers = mechanism.randomize(_as_arrow(columns[name]).take(asked), rng=rng.child(f"attribute {name}"))
+            labels, part = mechanism.domain.labels, codes[name][asked]
+            if labels is None or _is_arrow(columns[name]):
+                values = _dress(part, mechanism.domain, columns[name])
+                values = values if isinstance(values, pa.Array) else pa.array(values)
+            else:  # an object array has no type where nobody is asked
+                values = pa.array(labels).take(pa.array(part))
+            answers = mechanism.randomize(values, rng=rng.child(f"attribute {name}"))
             places = np.full(size, -1)
             places[asked] = np.arange(asked.size)
             reports[name] = answers.take(pa.array(places, mask=places < 0))
@@ -241,18 +252,14 @@ class SampleAndFake(Attributes):
             worst = one_attribute_cost(each, [domain.size for domain in self.domains.values()])
         return Privacy(epsilon=worst, unit=self.unit, neighbours="replace")
 
-    def _randomize(self, columns: dict[str, Any], rng: Rng) -> dict[str, Any]:
-        owner = "SampleAndFake"
-        read = {name: read_codes(owner, columns[name], mechanism.domain) for name, mechanism in self.mechanisms.items()}
-        size = next(iter(read.values())).size
+    def _randomize(self, columns: dict[str, Any], codes: dict[str, np.ndarray], rng: Rng) -> dict[str, Any]:
+        size = next(iter(codes.values())).size
         chosen = uniform_codes(rng.child("attribute that is sampled"), size, self._count)
         reports = {}
         for number, (name, mechanism) in enumerate(self.mechanisms.items()):
             fakes = uniform_codes(rng.child(f"fakes {name}"), size, mechanism.domain.size)
-            true = [read_block(owner, piece, 0, piece.size, _CODES) for piece in read[name].pieces]
-            codes = np.where(chosen == number, np.concatenate(true), fakes)
-            labelled = _label(codes, mechanism.domain, columns[name])
-            reports[name] = mechanism.randomize(labelled, rng=rng.child(f"attribute {name}"))
+            values = _dress(np.where(chosen == number, codes[name], fakes), mechanism.domain, columns[name])
+            reports[name] = mechanism.randomize(values, rng=rng.child(f"attribute {name}"))
         return reports
 
     def _estimate(self, mechanism: Any, counts: TableCounts, name: str) -> FrequencyEstimate:
@@ -295,8 +302,10 @@ def _read_table(owner: str, table: Any, names: list[str]) -> tuple[dict[str, Any
     else:
         raise SchemaError(f"{owner}: cannot read a {type(table).__name__}; pass an arrow table or a dict of columns")
     if set(columns) != set(names):
-        missing, more = sorted(set(names) - set(columns)), sorted(set(columns) - set(names))
+        missing, more = sorted(set(names) - set(columns)), sorted(map(str, set(columns) - set(names)))
         raise SchemaError(f"{owner}: the table must have the declared columns; missing: {missing}, undeclared: {more}")
+    if not all(hasattr(columns[name], "__len__") for name in names):
+        raise SchemaError(f"{owner}: the columns must be arrays or lists")
     if len({len(columns[name]) for name in names}) > 1:
         raise SchemaError(f"{owner}: the columns have different lengths")
     return {name: columns[name] for name in names}, rebuild
@@ -310,29 +319,38 @@ def _is_arrow_table(table: Any) -> bool:
     return isinstance(table, pa.Table | pa.RecordBatch)
 
 
-def _as_arrow(column: Any) -> pa.Array:
+def _all_codes(owner: str, column: Any, domain: Domain) -> np.ndarray:
+    """The codes of a whole column, all of them in the domain: what is not drawn is checked too."""
+    read = read_codes(owner, column, domain)
+    pieces = [read_block(owner, piece, 0, piece.size, read.result_dtype) for piece in read.pieces]
+    if any(piece.size and (piece.min() < 0 or piece.max() >= domain.size) for piece in pieces):
+        raise out_of_domain(owner)
+    return np.concatenate([piece.astype(_CODES) for piece in pieces] or [np.zeros(0, _CODES)])
+
+
+def _is_arrow(column: Any) -> bool:
+    if "pyarrow" not in sys.modules:
+        return False
     import pyarrow as pa
 
-    if isinstance(column, pa.ChunkedArray):
-        return column.combine_chunks()
-    return column if isinstance(column, pa.Array) else pa.array(column)
+    return isinstance(column, pa.Array | pa.ChunkedArray)
 
 
 def _without_nulls(column: Any) -> Any:
-    if "pyarrow" in sys.modules:
-        import pyarrow as pa
-
-        if isinstance(column, pa.Array | pa.ChunkedArray):
-            return column.drop_null()
-    return column
+    return column.drop_null() if _is_arrow(column) else column
 
 
-def _label(codes: np.ndarray, domain: Domain, like: Any) -> Any:
-    """Codes as values of the domain, in arrow if the column is."""
+def _dress(codes: np.ndarray, domain: Domain, like: Any) -> Any:
+    """Codes as values of the domain, of the type that the column has: arrow for arrow, else numpy."""
     import pyarrow as pa
 
-    values: Any = codes if domain.labels is None else pa.array(domain.labels).take(pa.array(codes))
-    if isinstance(like, pa.Array | pa.ChunkedArray):
-        kind = like.type.value_type if pa.types.is_dictionary(like.type) else like.type
-        return pa.array(values).cast(kind)
-    return values if domain.labels is None else values.to_numpy(zero_copy_only=False)
+    labels = None if domain.labels is None else pa.array(domain.labels)
+    if _is_arrow(like):
+        encoded = pa.types.is_dictionary(like.type)
+        if encoded and labels is not None:
+            return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), labels)
+        kind = like.type.value_type if encoded or pa.types.is_run_end_encoded(like.type) else like.type
+        return (pa.array(codes) if labels is None else labels.take(pa.array(codes))).cast(kind)
+    if labels is not None:
+        return labels.take(pa.array(codes)).to_numpy(zero_copy_only=False)
+    return codes.astype(like.dtype.newbyteorder("=")) if isinstance(like, np.ndarray) else codes
