@@ -30,7 +30,7 @@ from fastdp.noise.flips import BITS, Coin, flip_threshold, log_up
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import run_reports
 from fastdp.privacy import Privacy
-from fastdp.random.rng import Rng
+from fastdp.random.rng import Rng, resolve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,8 @@ class DBitFlip(FrequencyProtocol):
 
     The buckets of a person, and the two answers for each (in, or not in), are keyed functions of (key, person), so that
     a counter that moves between other buckets repeats its answers, and nothing is stored. epsilon-local DP for a value
-    that stays; what a person can ever reveal is the two answers to ``bits`` questions. ``domain`` is the number of
+    that stays; what a person can ever reveal is the two answers to ``bits`` questions. Every counter needs a key of its
+    own: with a shared one, answers that differ would tell that the values do. ``domain`` is the number of
     buckets; with ``bounds`` values are numbers, clamped to them and cut into that many equal buckets.
 
     [Ding, Kulkarni, Yekhanin 2017]
@@ -109,8 +110,8 @@ class DBitFlip(FrequencyProtocol):
         self, values: Any, *, persons: Any, key: bytes, rng: Rng | None = None, nulls: Nulls = "error"
     ) -> Any:
         """One report per value. ``rng`` is not used: all randomness is the key's."""
-        del rng
         owner, k = "DBitFlip", self.domain.size
+        resolve(owner, rng)
         column = self._read(values, nulls)
         answers, names = read_key(owner, key, (owner, k, self.bits, self._noise))
         people = read_persons(owner, persons, column.size, names)

@@ -37,7 +37,9 @@ class Longitudinal(FrequencyProtocol):
     ``mechanism`` is a KRR or a unary encoding, and its epsilon is what all the reports of one person about one value
     ever cost together. ``first`` is the smaller epsilon that a single report costs. The permanent answer is a keyed
     function of (key, person, true value): the same on every machine and in every run, and nothing is stored. A value
-    that changes costs the mechanism's epsilon once for every different value.
+    that changes costs the mechanism's epsilon once for every different value, and that it changed is not hidden: one
+    value never has two permanent answers. For the same reason every question needs a key of its own; with a shared one,
+    permanent answers that differ would tell for certain that the values do.
 
     [Erlingsson, Pihur, Korolova 2014; Arcolezi, Couchot, Al Bouna, Xiao 2021]
 

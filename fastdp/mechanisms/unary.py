@@ -164,7 +164,10 @@ class UnaryEncoding(PackedBits):
         p, q = validation.probability(owner, "p", p), validation.probability(owner, "q", q)
         if not q < p:
             raise ParameterError(f"{owner}: q must be below p, got p={p!r} and q={q!r}")
-        truth, noise = Coin(int(Fraction(p) * (1 << BITS))), Coin(math.ceil(Fraction(q) * (1 << BITS)))
+        thresholds = int(Fraction(p) * (1 << BITS)), math.ceil(Fraction(q) * (1 << BITS))
+        if not thresholds[1] < thresholds[0]:
+            raise ParameterError(f"{owner}: p and q must be more than 2**-128 apart, got p={p!r} and q={q!r}")
+        truth, noise = Coin(thresholds[0]), Coin(thresholds[1])
         epsilon = unary_cost(truth, noise)
         encoding = cls(epsilon=check_local_epsilon(owner, epsilon), domain=domain)
         set_fields(encoding, _truth=truth, _noise=noise)
