@@ -34,6 +34,9 @@ WORDS = np.uint32(3)
 PRIVATE = np.uint32(4)
 """Plane of private streams, one block per slot and attempt."""
 
+EIGHTHS = np.uint32(5)
+"""Plane of 8-bit words."""
+
 TILE = 1024
 """Slots decided together: their words, cells and flags fit the first-level cache."""
 WORK_SIZE = 48
@@ -48,6 +51,7 @@ class Scratch(NamedTuple):
     halves_raw: np.ndarray  # the same, as uint32
     coins: np.ndarray  # uint16[TILE]
     coins_raw: np.ndarray  # the same, as uint32
+    bytes: np.ndarray  # the first half of the same, as uint8[TILE]
     words: np.ndarray  # uint32[TILE]
     found: np.ndarray  # int16[TILE]
     digits: np.ndarray  # int16[TILE]
@@ -68,6 +72,7 @@ def make_scratch() -> Scratch:
         halves_raw=halves_raw,
         coins=coins_raw.view(np.uint16),
         coins_raw=coins_raw,
+        bytes=coins_raw.view(np.uint8)[:TILE],
         words=np.zeros(TILE, np.uint32),
         found=np.zeros(TILE, np.int16),
         digits=np.zeros(TILE, np.int16),

@@ -13,10 +13,10 @@ from fastdp.columns.categories import out_of_domain, read_codes
 from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import Nulls, read_block
 from fastdp.kernels.counts import count_codes
-from fastdp.kernels.krr import fill_krr, fill_krr_large
+from fastdp.kernels.krr import fill_krr, fill_krr_large, fill_krr_wide
 from fastdp.mechanisms.additive import set_fields
 from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol, check_local_epsilon
-from fastdp.noise.krr import LARGEST_TABLE, KRRLaw, build
+from fastdp.noise.krr import LARGEST_BYTE_TABLE, LARGEST_WIDE, KRRLaw, build, build_wide
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import Block, run
 from fastdp.parallel import BLOCK
@@ -31,7 +31,7 @@ class KRR(FrequencyProtocol):
     epsilon-local DP for one report per person, with p = e**epsilon / (e**epsilon + k - 1). ``domain`` is the number of
     codes, or the labels in a public order; it is declared, never inferred. Reports have the type of the values.
 
-    2 random bytes per report for up to 4,096 values, else 6. [Kairouz, Oh, Viswanath 2016]
+    2 random bytes per report for up to 126 values, 3 for up to 65,536, else 6. [Kairouz, Oh, Viswanath 2016]
 
     >>> import fastdp as fd
     >>> mechanism = fd.KRR(epsilon=1.0, domain=["cold", "flu", "none"])
@@ -81,7 +81,7 @@ class KRR(FrequencyProtocol):
 
     def _block(self) -> Block:
         k = np.uint64(self.domain.size)
-        if self.domain.size <= LARGEST_TABLE:
+        if self.domain.size <= LARGEST_BYTE_TABLE:
             table, entries = build(self._law)
 
             def block(key: Any, slot: Any, _first: int, values: np.ndarray, memory: Any, result: np.ndarray) -> None:
@@ -89,6 +89,14 @@ class KRR(FrequencyProtocol):
                     raise out_of_domain("KRR")
 
             return block
+        if self.domain.size <= LARGEST_WIDE:
+            bounds = build_wide(self._law)
+
+            def wide(key: Any, slot: Any, _first: int, values: np.ndarray, memory: Any, result: np.ndarray) -> None:
+                if fill_krr_wide(key, slot, *bounds, values, memory.scratch, result):
+                    raise out_of_domain("KRR")
+
+            return wide
         keep = int(self._law.keep * (1 << 128))
         high, low = np.uint64(keep >> 64), np.uint64(keep & (1 << 64) - 1)
 

@@ -21,6 +21,19 @@ from fastdp.noise.weights import PRECISION, exp_fixed
 LARGEST_TABLE = 4096
 """Values of a domain that a table of 2**16 entries serves; beyond it more than 3 % of them would be ambiguous."""
 LARGEST_BYTE_TABLE = 126
+LARGEST_WIDE = 1 << 16
+"""Values of a domain that one draw of 24 bits serves; beyond it more than 1 in 256 would be flagged."""
+_DRAW_BITS = 24
+
+
+class Bounds(NamedTuple):
+    """Where the reports begin out of 2**128, the first after what is kept; and how to find them by arithmetic."""
+
+    high: np.ndarray
+    low: np.ndarray
+    slope: np.uint64
+    shift: np.uint64
+    margin: np.uint64
 
 
 class Table(NamedTuple):
@@ -81,3 +94,25 @@ def build(law: KRRLaw) -> Table:
     slots, residues, _ = law.realised()
     table = cells.arrange([0] * 8, slots, residues)
     return Table(table, as_bytes(table.cells) if law.k <= LARGEST_BYTE_TABLE else table.cells)
+
+
+@lru_cache(maxsize=16)
+def build_wide(law: KRRLaw) -> Bounds:
+    """The bounds of a law of up to LARGEST_WIDE values: shares of what is not kept that differ by at most 2**-128.
+
+    Post: slope / 2**shift is at most the values per draw, and the draw's product at most its place among the values, by
+          less than margin / 2**shift: further bits add up to two draws, and the slope is that of one draw more.
+    """
+    keep = int(law.keep * (1 << 128))
+    rest = (1 << 128) - keep
+    bounds = [keep + rest * value // law.k for value in range(law.k)] + [(1 << 128) - 1]
+    draws = (1 << _DRAW_BITS) - (keep >> 128 - _DRAW_BITS)
+    shift = 32 + draws.bit_length() - law.k.bit_length() - 1  # the slope just fits 32 bits
+    slope = (law.k << shift) // draws
+    margin = 1 << shift
+    if draws > 1:
+        steeper = Fraction(law.k << shift, draws - 1)
+        margin = min(math.ceil(max(2 * steeper, (draws + 2) * steeper - draws * slope)) + 1, margin)
+    high = np.array([bound >> 64 for bound in bounds], np.uint64)
+    low = np.array([bound & (1 << 64) - 1 for bound in bounds], np.uint64)
+    return Bounds(high, low, np.uint64(slope), np.uint64(shift), np.uint64(margin))
