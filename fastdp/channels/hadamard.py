@@ -11,10 +11,11 @@ from fastdp.kernels.hadamard import apply_hadamard
 
 
 class HadamardChannel(Channel):
-    """2p / K where row x + 1 of the Hadamard matrix is 1, 2(1 - p) / K where it is -1; products in O(K log K)."""
+    """2p / K where row x + 1 of the Hadamard matrix is 1, 2r / K where it is -1, r = 1 - p; products in O(K log K)."""
 
-    def __init__(self, size: int, outputs: int, p: float) -> None:
-        self._size, self._outputs, self._p = size, outputs, p
+    def __init__(self, size: int, outputs: int, p: float, rest: float) -> None:
+        self._size, self._outputs = size, outputs
+        self._p, self._rest = p, rest
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -25,20 +26,20 @@ class HadamardChannel(Channel):
         signs = np.zeros(self._outputs)
         signs[x + 1] = 1
         apply_hadamard(signs)
-        return np.where(signs > 0, self._p, 1 - self._p) * (2 / self._outputs)
+        return np.where(signs > 0, self._p, self._rest) * (2 / self._outputs)
 
     def forward(self, p: np.ndarray) -> np.ndarray:
         rows = np.zeros(self._outputs)
         rows[1 : self._size + 1] = p
         total = rows.sum()
         apply_hadamard(rows)
-        return (total + (2 * self._p - 1) * rows) / self._outputs
+        return (total + (self._p - self._rest) * rows) / self._outputs
 
     def backward(self, w: np.ndarray) -> np.ndarray:
         rows = np.array(w, np.float64)
         total = rows.sum()
         apply_hadamard(rows)
-        return (total + (2 * self._p - 1) * rows[1 : self._size + 1]) / self._outputs
+        return (total + (self._p - self._rest) * rows[1 : self._size + 1]) / self._outputs
 
     def epsilon(self, distance: int | None = None) -> float:  # noqa: ARG002  (all inputs are equally far apart)
-        return math.log(self._p / (1 - self._p))
+        return math.log(self._p / self._rest)

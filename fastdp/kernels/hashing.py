@@ -96,7 +96,7 @@ def _finish_pending(count, table, g, key, scratch, codes, seeds, out):
 def fill_hashed(key, start, table, entries, k, g, codes, scratch, offsets, seeds, out):
     """Write one seed and one randomized hash per code, at slots start, start + 1, ...
 
-    Pre:  table and entries as built by ``fastdp.noise.krr`` for g values; offsets is uint32[1024] of scratch.
+    Pre:  table and entries as built by ``fastdp.noise.hashing``; offsets is uint32[1024] of scratch.
     Post: seeds[i] is uniform, and out[i] is the hash of codes[i] by it, randomized by the table; the result is
           OUT_OF_DOMAIN if any code is not in [0, k), and outputs are then of no meaning.
     Bits: the planes of seeds and the half-word plane at slot start + i, and the private stream of that slot.

@@ -89,7 +89,7 @@ class HadamardResponse(FrequencyProtocol):
 
     def channel(self) -> HadamardChannel:
         """The channel from the values of the domain to the K indices."""
-        return HadamardChannel(self.domain.size, self.rows, self.p)
+        return HadamardChannel(self.domain.size, self.rows, self.p, float(1 - self._odds.heads))
 
     def randomize(self, values: Any, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
         """One index per value; arrow values give arrow reports, everything else numpy ones."""

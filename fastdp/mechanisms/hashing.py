@@ -29,8 +29,8 @@ from fastdp.mechanisms.frequencies import (
     protocol_variance,
     unbiased,
 )
-from fastdp.noise.hashing import LARGEST_G, HashLaw, best_g, buckets, polynomials
-from fastdp.noise.krr import KRRLaw, build
+from fastdp.noise.hashing import LARGEST_G, HashLaw, best_g, buckets, build, polynomials
+from fastdp.noise.krr import KRRLaw
 from fastdp.noise.odds import resolvable_epsilon
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import ReportBlock, run_reports

@@ -110,7 +110,7 @@ def test_hadamard__a_mutant_that_flips_another_bit_is_caught():
     assert chisquare(wrong, row).pvalue < 1e-6
 
 
-@pytest.mark.parametrize(("k", "epsilon"), [(2, 0.5), (5, 1.0), (12, 3.0)])
+@pytest.mark.parametrize(("k", "epsilon"), [(2, 0.5), (5, 1.0), (12, 3.0), (3, 40.0)])
 def test_channel__agrees_with_its_matrix(k, epsilon):
     mechanism = HadamardResponse(epsilon=epsilon, domain=k)
     channel, source = mechanism.channel(), np.random.default_rng(3)

@@ -183,8 +183,9 @@ def test_cohorts__follow_their_channel(epsilon, g, cohorts, k):
             assert (chisquare([kept, size - kept], [p * size, (1 - p) * size]).pvalue > 1e-3) == passes
 
 
-def test_channel__agrees_with_its_matrix():
-    mechanism = LocalHashing(epsilon=1.5, domain=9, cohorts=6)
+@pytest.mark.parametrize("epsilon", [0.5, 1.5, 40.0])
+def test_channel__agrees_with_its_matrix(epsilon):
+    mechanism = LocalHashing(epsilon=epsilon, domain=9, cohorts=6)
     channel, source = mechanism.channel(), np.random.default_rng(3)
     dense = channel.dense()
     assert dense.shape == channel.shape == (9, 6 * mechanism.g)

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 
 from fastdp.kernels.krr import KEEP
-from fastdp.noise.krr import build
+from fastdp.noise.hashing import build
 from tests.reference.cells import AMBIGUOUS, HALVES, PRIVATE, CellSampler
 from tests.reference.chacha import Private, plane_word
 from tests.reference.private import below
