@@ -13,10 +13,10 @@ from fastdp.columns.categories import out_of_domain, read_codes
 from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import Nulls, read_block
 from fastdp.kernels.counts import count_codes
-from fastdp.kernels.krr import fill_krr, fill_krr_large, fill_krr_wide
+from fastdp.kernels.krr import fill_krr, fill_krr_large
 from fastdp.mechanisms.additive import set_fields
 from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol, check_local_epsilon
-from fastdp.noise.krr import LARGEST_BYTE_TABLE, LARGEST_WIDE, KRRLaw, build, build_wide
+from fastdp.noise.krr import LARGEST_WIDE, KRRLaw, build_bounds
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import Block, run
 from fastdp.parallel import BLOCK
@@ -81,22 +81,17 @@ class KRR(FrequencyProtocol):
 
     def _block(self) -> Block:
         k = np.uint64(self.domain.size)
-        if self.domain.size <= LARGEST_BYTE_TABLE:
-            table, entries = build(self._law)
+        if self.domain.size <= LARGEST_WIDE:
+            bounds = build_bounds(self._law)
 
             def block(key: Any, slot: Any, _first: int, values: np.ndarray, memory: Any, result: np.ndarray) -> None:
-                if fill_krr(key, slot, table, entries, k, values, memory.scratch, result):
+                unsigned = np.dtype(f"u{values.itemsize}")  # a negative code becomes one beyond the domain
+                last = unsigned.type(self.domain.size - 1)
+                codes, reports = values.view(unsigned), result.view(unsigned)
+                if fill_krr(key, slot, *bounds, codes, last, memory.scratch, reports):
                     raise out_of_domain("KRR")
 
             return block
-        if self.domain.size <= LARGEST_WIDE:
-            bounds = build_wide(self._law)
-
-            def wide(key: Any, slot: Any, _first: int, values: np.ndarray, memory: Any, result: np.ndarray) -> None:
-                if fill_krr_wide(key, slot, *bounds, values, memory.scratch, result):
-                    raise out_of_domain("KRR")
-
-            return wide
         keep = int(self._law.keep * (1 << 128))
         high, low = np.uint64(keep >> 64), np.uint64(keep & (1 << 64) - 1)
 

@@ -21,14 +21,14 @@ from fastdp.noise.weights import PRECISION, exp_fixed
 LARGEST_TABLE = 4096
 """Values of a domain that a table of 2**16 entries serves; beyond it more than 3 % of them would be ambiguous."""
 LARGEST_BYTE_TABLE = 126
-LARGEST_WIDE = 1 << 16
-"""Values of a domain that one draw of 24 bits serves; beyond it more than 1 in 256 would be flagged."""
-_DRAW_BITS = 24
+LARGEST_NARROW, LARGEST_WIDE = 126, 1 << 16
+"""Values of a domain that one draw of 16 or of 24 bits serves; beyond it more than 1 in 100 would be flagged."""
 
 
 class Bounds(NamedTuple):
     """Where the reports begin out of 2**128, the first after what is kept; and how to find them by arithmetic."""
 
+    bits: np.uint64
     high: np.ndarray
     low: np.ndarray
     slope: np.uint64
@@ -96,18 +96,20 @@ def build(law: KRRLaw) -> Table:
     return Table(table, as_bytes(table.cells) if law.k <= LARGEST_BYTE_TABLE else table.cells)
 
 
-@lru_cache(maxsize=16)
-def build_wide(law: KRRLaw) -> Bounds:
+@lru_cache(maxsize=64)
+def build_bounds(law: KRRLaw) -> Bounds:
     """The bounds of a law of up to LARGEST_WIDE values: shares of what is not kept that differ by at most 2**-128.
 
-    Post: slope / 2**shift is at most the values per draw, and the draw's product at most its place among the values, by
-          less than margin / 2**shift: further bits add up to two draws, and the slope is that of one draw more.
+    Post: slope / 2**shift is at most the values per draw, and a draw's product at most its place among the values, by
+          less than margin / 2**shift: further bits add up to two draws, and the slope may be that of one draw less.
     """
+    bits = 16 if law.k <= LARGEST_NARROW else 24
     keep = int(law.keep * (1 << 128))
     rest = (1 << 128) - keep
     bounds = [keep + rest * value // law.k for value in range(law.k)] + [(1 << 128) - 1]
-    draws = (1 << _DRAW_BITS) - (keep >> 128 - _DRAW_BITS)
-    shift = 32 + draws.bit_length() - law.k.bit_length() - 1  # the slope just fits 32 bits
+    draws = (1 << bits) - (keep >> 128 - bits)
+    widest = 16 if bits == 16 else 32  # bits of the slope: its products fit the kernel's words
+    shift = max(0, widest + draws.bit_length() - law.k.bit_length() - 1)
     slope = (law.k << shift) // draws
     margin = 1 << shift
     if draws > 1:
@@ -115,4 +117,4 @@ def build_wide(law: KRRLaw) -> Bounds:
         margin = min(math.ceil(max(2 * steeper, (draws + 2) * steeper - draws * slope)) + 1, margin)
     high = np.array([bound >> 64 for bound in bounds], np.uint64)
     low = np.array([bound & (1 << 64) - 1 for bound in bounds], np.uint64)
-    return Bounds(high, low, np.uint64(slope), np.uint64(shift), np.uint64(margin))
+    return Bounds(np.uint64(bits), high, low, np.uint64(slope), np.uint64(shift), np.uint64(margin))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from fractions import Fraction
@@ -15,9 +16,9 @@ from scipy.stats import chisquare
 import fastdp as fd
 from fastdp.kernels.krr import KEEP
 from fastdp.kernels.words import EIGHTHS
-from fastdp.noise.krr import KRRLaw, build, build_wide
+from fastdp.noise.krr import KRRLaw, build_bounds
 from fastdp.noise.rates import Rate
-from tests.reference.cells import AMBIGUOUS, HALVES, PRIVATE, CellSampler
+from tests.reference.cells import HALVES, PRIVATE
 from tests.reference.chacha import Private, plane_word
 
 LABELS = ["cold", "flu", "none"]
@@ -25,22 +26,6 @@ LABELS = ["cold", "flu", "none"]
 
 def seeded(seed: int = 5) -> fd.Rng:
     return fd.Rng.unsafe_seed(seed)
-
-
-def test_krr__costs_no_more_than_stated():
-    """The exact ratio of the realised integers, for hundreds of (epsilon, k): never above asked, hardly below."""
-    source = random.Random(1)
-    for _ in range(300):
-        epsilon, k = 2 ** source.uniform(-8, 5.3), source.choice([2, 3, 10, 97, 1000, 4096])
-        mechanism = fd.KRR(epsilon=epsilon, domain=k)
-        slots, residues, ambiguous = mechanism._law.realised()
-        mass = {v: slots[v] * 2**128 + ambiguous * residues[v] for v in slots}
-        assert sum(mass.values()) == 2**144
-        smallest = min(m for v, m in mass.items() if v != KEEP)
-        with mpmath.workprec(300):
-            realised = mpmath.log(1 + mpmath.mpf(mass[KEEP]) / smallest)
-            assert realised <= mpmath.mpf(mechanism.privacy.epsilon)
-        assert epsilon * (1 - 1e-6) <= mechanism.privacy.epsilon <= epsilon
 
 
 def test_krr__a_mutant_that_keeps_too_much_is_caught():
@@ -75,39 +60,27 @@ def test_krr__follows_its_channel(k, epsilon):
     assert chisquare(*both).pvalue < 1e-3
 
 
-@pytest.mark.parametrize("k", [3, 126])
-def test_krr__agrees_with_plain_python(k):
-    """Bit for bit, ambiguous entries included."""
-    mechanism = fd.KRR(epsilon=1.3, domain=k)
-    rng = seeded()
-    key = tuple(int(w) for w in np.frombuffer(rng._key, np.uint32))
-    values = np.arange(4_000) % k
-    reports = mechanism.randomize(values, rng=rng)
-    _, residues, _ = mechanism._law.realised()
-    sampler = CellSampler.of_table(build(mechanism._law).table, residues, key)
-    for slot in range(values.size):
-        entry = sampler.cells[plane_word(key, HALVES, slot, 16)]
-        if entry == AMBIGUOUS:
-            entry = sampler._residue(Private(key, slot, PRIVATE))
-        assert reports[slot] == (values[slot] if entry == KEEP else entry)
-
-
-@pytest.mark.parametrize(("k", "epsilon"), [(127, 1.3), (1000, 6.0), (65_536, 0.5), (65_536, 14.0)])
-def test_krr_wide__agrees_with_plain_python(k, epsilon):
-    """Bit for bit: 24 bits from the planes, 104 from the private stream, against shares in exact integers."""
+@pytest.mark.parametrize(
+    ("k", "epsilon"), [(3, 0.3), (126, 1.3), (10, 9.0), (127, 1.3), (1000, 6.0), (65_536, 0.5), (65_536, 14.0)]
+)
+def test_krr__agrees_with_plain_python(k, epsilon):
+    """Bit for bit: 16 or 24 bits from the planes, the others from the private stream, against exact shares."""
     mechanism = fd.KRR(epsilon=epsilon, domain=k)
     rng = seeded()
     key = tuple(int(w) for w in np.frombuffer(rng._key, np.uint32))
     values = np.arange(20_000) % k
     reports = mechanism.randomize(values, rng=rng)
     keep = int(mechanism._law.keep * 2**128)
+    bits = 16 if k <= 126 else 24
     for slot in range(values.size):
-        word = plane_word(key, HALVES, slot, 16) << 8 | plane_word(key, int(EIGHTHS), slot, 8)
-        first, last = word << 104, (word << 104) + 2**104 - 1
+        draw = plane_word(key, HALVES, slot, 16)
+        if bits == 24:
+            draw = draw << 8 | plane_word(key, int(EIGHTHS), slot, 8)
+        first, last = draw << 128 - bits, ((draw + 1) << 128 - bits) - 1
         outcomes = {_share(bound, keep, k) for bound in (first, last)}
         if len(outcomes) > 1:
             private = Private(key, slot, PRIVATE)
-            outcomes = {_share(first | (private.next() >> 24) << 64 | private.next(), keep, k)}
+            outcomes = {_share(first | (private.next() >> bits) << 64 | private.next(), keep, k)}
         (report,) = outcomes
         assert reports[slot] == (values[slot] if report == KEEP else report)
 
@@ -124,19 +97,32 @@ def _share(uniform, keep, k):
 
 @pytest.mark.parametrize(
     ("k", "epsilon"),
-    [(127, 1.0), (128, 0.001), (1000, 1.0), (1000, 12.0), (4096, 0.01), (65_536, 0.5), (65_536, 16.0), (127, 40.0)],
+    [
+        *[(2, 0.01), (2, 5.0), (3, 1.0), (10, 1.0), (97, 40.0), (100, 0.5), (126, 3.0)],
+        *[
+            (127, 1.0),
+            (128, 0.001),
+            (1000, 1.0),
+            (1000, 12.0),
+            (4096, 0.01),
+            (65_536, 0.5),
+            (65_536, 16.0),
+            (127, 40.0),
+        ],
+    ],
 )
-def test_krr_wide__decides_every_draw_as_its_exact_shares_do(k, epsilon):
-    """All 2**24 draws: a draw that is not flagged lies wholly within the share of its report; a mutant margin fails."""
-    bounds = build_wide(fd.KRR(epsilon=epsilon, domain=k)._law)
+def test_krr__decides_every_draw_as_its_exact_shares_do(k, epsilon):
+    """All 2**16 or 2**24 draws: one that is not flagged lies wholly within its report's share; less margin fails."""
+    bounds = build_bounds(fd.KRR(epsilon=epsilon, domain=k)._law)
     starts = [int(high) << 64 | int(low) for high, low in zip(bounds.high, bounds.low, strict=True)]
-    edge = starts[0] >> 104
-    draws = np.arange(edge + 1, 1 << 24, dtype=np.uint64)
+    bits, one = int(bounds.bits), 1 << int(bounds.shift)
+    edge = starts[0] >> 128 - bits
+    draws = np.arange(edge + 1, 1 << bits, dtype=np.uint64)
     product = (draws - np.uint64(edge + 1)) * bounds.slope
-    one = 1 << int(bounds.shift)
-    words = np.array([start >> 104 for start in starts[:-1]])
-    lowest = np.searchsorted(words, draws.astype(np.int64), side="left") - 1
-    highest = np.searchsorted(words, draws.astype(np.int64), side="right") - 1
+    assert product.max(initial=0) < 2 ** (32 if bits == 16 else 64)
+    firsts = np.array([start >> 128 - bits for start in starts[:-1]])
+    lowest = np.searchsorted(firsts, draws.astype(np.int64), side="left") - 1
+    highest = np.searchsorted(firsts, draws.astype(np.int64), side="right") - 1
     right = ((product >> bounds.shift).astype(np.int64) == lowest) & (lowest == highest)
 
     def is_flagged(margin):
@@ -145,6 +131,23 @@ def test_krr_wide__decides_every_draw_as_its_exact_shares_do(k, epsilon):
     assert (is_flagged(int(bounds.margin)) | right).all()
     if (~right).any():
         assert not (is_flagged(int(bounds.margin) // 4) | right).all()
+
+
+def test_krr__shares_are_even_and_cost_what_is_stated():
+    """Every report's share of 2**128 is the smallest or one more, and keep over the smallest is within the epsilon."""
+    source = random.Random(3)
+    for _ in range(100):
+        epsilon, k = 2 ** source.uniform(-8, 5.3), source.choice([2, 3, 10, 97, 126, 127, 1000, 65_536])
+        mechanism = fd.KRR(epsilon=epsilon, domain=k)
+        bounds = build_bounds(mechanism._law)
+        starts = [int(high) << 64 | int(low) for high, low in zip(bounds.high, bounds.low, strict=True)]
+        starts[-1] = 2**128
+        shares = {b - a for a, b in itertools.pairwise(starts)}
+        assert max(shares) - min(shares) <= 1
+        with mpmath.workprec(300):
+            realised = mpmath.log(1 + mpmath.mpf(starts[0]) / min(shares))
+            assert realised <= mpmath.mpf(mechanism.privacy.epsilon)
+        assert epsilon * (1 - 1e-6) <= mechanism.privacy.epsilon <= epsilon
 
 
 @pytest.mark.parametrize("k", [10, 1000, 70_000])
