@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks import ways
+from benchmarks import local_ways, ways
 from benchmarks.ways import Way
 
 
@@ -48,15 +48,20 @@ _ALL = (
         "fastdp",
         "one thread, keyed by the operating system",
         dict.fromkeys((*_NOISES, "krr"), Way(ways.fastdp_noise))
-        | {"keystream": Way(ways.fastdp_keystream, exact=ways.openssl_in_lane_order)},
+        | {"keystream": Way(ways.fastdp_keystream, exact=ways.openssl_in_lane_order)}
+        | local_ways.FASTDP,
         module="fastdp",
         package="fastdp",
     ),
-    Library("memcpy", "numpy.copyto into an array that exists", dict.fromkeys((*_NOISES, "krr", "keystream"), _COPY)),
+    Library(
+        "memcpy",
+        "numpy.copyto into an array that exists",
+        dict.fromkeys((*_NOISES, "krr", "keystream", *local_ways.FASTDP), _COPY),
+    ),
     Library(
         "numpy",
         "the obvious vectorised code on numpy.random.default_rng(); unsafe",
-        ways.numpy_ways(np.random.default_rng),
+        ways.numpy_ways(np.random.default_rng) | local_ways.numpy_ways(np.random.default_rng),
         package="numpy",
     ),
     Library(
@@ -102,6 +107,20 @@ _ALL = (
         module="diffprivlib.mechanisms",
         package="diffprivlib",
         largest=20_000,
+    ),
+    Library(
+        "multi-freq-ldpy",
+        "one record at a time, as it works",
+        local_ways.multi_freq_ldpy(),
+        module="multi_freq_ldpy.pure_frequency_oracles.LH",
+        package="multi-freq-ldpy",
+    ),
+    Library(
+        "pure-ldp",
+        "one record at a time, as it works",
+        local_ways.pure_ldp(),
+        module="pure_ldp.frequency_oracles.local_hashing",
+        package="pure-ldp",
     ),
     Library(
         "cryptography",

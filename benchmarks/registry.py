@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 import fastdp as fd
+from benchmarks import reports
 from benchmarks.laws import LAWS, Law, p_value
 from benchmarks.libraries import LIBRARIES, Library
-from benchmarks.ways import Call, Way
+from benchmarks.ways import Call, Judge, Way
 
 ALPHA = 1e-4
 QUICK = 10
@@ -42,7 +43,10 @@ def make_input(dtype: str, size: int, domain: int = 0) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Job:
-    """Something worth timing: ``size`` values of ``dtype`` in, as many out, whose noise follows the law of ``kind``."""
+    """Something worth timing: ``size`` values of ``dtype`` in, as many out, whose noise follows the law of ``kind``.
+
+    Jobs of other shapes make their own input for a size, and judge outputs themselves.
+    """
 
     name: str
     topic: str
@@ -53,10 +57,12 @@ class Job:
     unit: str = "values"
     size: int = 4_000_000
     domain: int = 0
+    make: Callable[[int], np.ndarray] | None = None
+    judge: Judge | None = None
 
     def values(self, size: int) -> np.ndarray:
         """The input of the job."""
-        return make_input(self.dtype, size, self.domain)
+        return self.make(size) if self.make else make_input(self.dtype, size, self.domain)
 
     def law(self, kind: str) -> Law:
         """The exact law of what the job adds to its input."""
@@ -96,7 +102,7 @@ class Entry:
 
     def size(self, *, quick: bool = False) -> int:
         """How many values this library is given."""
-        size = min(self.job.size, self.library.largest or self.job.size)
+        size = min(self.job.size, self.way.largest or self.library.largest or self.job.size)
         return size // QUICK if quick else size
 
     def setup(self, size: int) -> Call:
@@ -114,8 +120,13 @@ class Entry:
         law = self.way.law or self.job.kind
         if law == "none":
             return None
-        for drawn in (output, None):
-            p = p_value(self.job.law(law), self.job.draws(call() if drawn is None else drawn, size))
+        judge = self.way.judge or self.job.judge
+        for again in (False, True):
+            drawn = call() if again else output
+            if judge:
+                p = judge(self.job, drawn, self.job.values(size))
+            else:
+                p = p_value(self.job.law(law), self.job.draws(drawn, size))
             if p >= ALPHA:
                 return p
         raise CheckError(f"{self}: the output does not follow its law, p = {p:.2g}")
@@ -129,6 +140,47 @@ def _krr(name: str, dtype: str, domain: int) -> Job:
     description = f"k-ary randomized response, k = {domain:,}, epsilon 1"
     make = functools.partial(fd.KRR, epsilon=1.0, domain=domain)
     return Job(name, "local", "krr", dtype, description, make, size=10_000_000, domain=domain)
+
+
+def _truths(name: str, kind: str, make: Callable[[int], np.ndarray], judge: Judge) -> Job:
+    how = "packed bits" if kind == "packed-truths" else "bytes"
+    mechanism = functools.partial(fd.RandomizedResponse, epsilon=1.0)
+    description = f"randomized response on bools, {how}, epsilon 1"
+    return Job(name, "local", kind, "bool", description, mechanism, size=10_000_000, make=make, judge=judge)
+
+
+def _sets(k: int) -> Job:
+    description = f"optimized unary encoding, k = {k:,}, epsilon 1"
+    mechanism = functools.partial(fd.UnaryEncoding, epsilon=1.0, domain=k)
+    return Job(
+        f"oue-{k}", "local", "sets", "int32", description, mechanism, unit="bits", size=40_000_000, domain=k,
+        make=lambda bits: reports.codes_of(k, bits // k), judge=reports.judge_sets,
+    )  # fmt: skip
+
+
+def _sets_count(k: int) -> Job:
+    description = f"support counts of unary reports, k = {k:,}"
+    mechanism = functools.partial(fd.UnaryEncoding, epsilon=1.0, domain=k)
+    return Job(
+        f"oue-count-{k}", "local", "sets-count", "uint8", description, mechanism, unit="bits", size=80_000_000,
+        domain=k, make=functools.partial(reports.sets_of, k), judge=reports.judge_bit_counts,
+    )  # fmt: skip
+
+
+def _reports(name: str, kind: str, mechanism: Any, k: int, size: int, what: str, judge: Judge) -> Job:
+    return Job(
+        name, "local", kind, "int32", f"{what}, k = {k:,}, epsilon 1",
+        functools.partial(mechanism, epsilon=1.0, domain=k), unit="reports", size=size, domain=k,
+        make=functools.partial(reports.codes_of, k), judge=judge,
+    )  # fmt: skip
+
+
+def _numbers(name: str, mechanism: Any, low: float, judge: Judge, kind: str | None = None) -> Job:
+    return Job(
+        name, "local", kind or name, "float64", f"{name.replace('-', ' ')} mechanism, epsilon 1",
+        functools.partial(mechanism, epsilon=1.0, bounds=(low, 1.0)),
+        make=functools.partial(reports.shares_of, low), judge=judge,
+    )  # fmt: skip
 
 
 JOBS = (
@@ -167,6 +219,25 @@ JOBS = (
     _krr("krr-uint8-10", "uint8", 10),
     _krr("krr-uint8-100", "uint8", 100),
     _krr("krr-int32-1000", "int32", 1000),
+    _truths("rr-bool", "truths", reports.truths_of, reports.judge_truths),
+    _truths("rr-packed", "packed-truths", reports.packed_truths_of, reports.judge_packed_truths),
+    *(_sets(k) for k in (100, 1000)),
+    *(_sets_count(k) for k in (100, 1000)),
+    _reports(
+        "subset-100", "subset", fd.SubsetSelection, 100, 200_000, "subset selection", reports.judge_sets
+    ),
+    _reports(
+        "hadamard-1000", "hadamard", fd.HadamardResponse, 1000, 4_000_000, "Hadamard response", reports.judge_indices
+    ),
+    _reports("olh-1000", "hashes", fd.LocalHashing, 1000, 2_000_000, "optimal local hashing", reports.judge_hashes),
+    Job(
+        "olh-count-1000", "local", "hashes-count", "reports", "support counts of local hashing, k = 1,000",
+        functools.partial(fd.LocalHashing, epsilon=1.0, domain=1000), unit="reports", size=20_000, domain=1000,
+        make=functools.partial(reports.hashes_of, 1000), judge=reports.judge_hash_counts,
+    ),
+    _numbers("duchi", fd.Duchi, -1.0, reports.judge_means),
+    _numbers("piecewise", fd.Piecewise, -1.0, reports.judge_means),
+    _numbers("square-wave", fd.SquareWave, 0.0, reports.judge_waves, kind="wave"),
     Job(
         "keystream", "keystream", "keystream", "uint8", "random bytes, written to memory",
         lambda: None, unit="bytes", size=32_000_000,

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Call = Callable[[], Any]
 Make = Callable[["Job", np.ndarray], Call]
+Judge = Callable[["Job", Any, np.ndarray], float]
+"""The p-value of an output for an input."""
 
 KEY = bytes(range(32))
 """The key of the keystream job: public, so that two libraries can be compared byte by byte."""
@@ -26,11 +28,16 @@ KEY = bytes(range(32))
 
 @dataclass(frozen=True)
 class Way:
-    """How to do one kind of job; ``law`` where it is not the job's own, ``exact`` where every output is known."""
+    """How to do one kind of job; ``law`` where it is not the job's own, ``exact`` where every output is known.
+
+    ``judge`` gives the p-value of an output where the job does not say how; ``largest`` is the most that it is given.
+    """
 
     make: Make
     law: str | None = None
     exact: Callable[[np.ndarray], Any] | None = None
+    judge: Judge | None = None
+    largest: int | None = None
 
 
 def fastdp_noise(job: Job, values: np.ndarray) -> Call:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fastdp.mechanisms.gaussian import Gaussian
     from fastdp.mechanisms.geometric import Geometric
     from fastdp.mechanisms.hadamard import HadamardResponse
+    from fastdp.mechanisms.hashing import LocalHashing
     from fastdp.mechanisms.krr import KRR
     from fastdp.mechanisms.laplace import Laplace
     from fastdp.mechanisms.longitudinal import Longitudinal
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from fastdp.mechanisms.rappor import RAPPOR
     from fastdp.mechanisms.square_wave import SquareWave
     from fastdp.mechanisms.staircase import Staircase
+    from fastdp.mechanisms.subset import SubsetSelection
     from fastdp.mechanisms.summed_histogram import SummedHistogram
     from fastdp.mechanisms.unary import ThresholdedHistogram, UnaryEncoding
     from fastdp.parallel import get_threads, set_threads
@@ -58,6 +60,7 @@ _HOMES = {
     "fastdp.mechanisms.gaussian": ("Gaussian",),
     "fastdp.mechanisms.geometric": ("Geometric",),
     "fastdp.mechanisms.hadamard": ("HadamardResponse",),
+    "fastdp.mechanisms.hashing": ("LocalHashing",),
     "fastdp.mechanisms.krr": ("KRR",),
     "fastdp.mechanisms.laplace": ("Laplace",),
     "fastdp.mechanisms.longitudinal": ("Longitudinal",),
@@ -66,6 +69,7 @@ _HOMES = {
     "fastdp.mechanisms.rappor": ("RAPPOR",),
     "fastdp.mechanisms.square_wave": ("SquareWave",),
     "fastdp.mechanisms.staircase": ("Staircase",),
+    "fastdp.mechanisms.subset": ("SubsetSelection",),
     "fastdp.mechanisms.summed_histogram": ("SummedHistogram",),
     "fastdp.mechanisms.unary": ("ThresholdedHistogram", "UnaryEncoding"),
     "fastdp.parallel": ("get_threads", "set_threads"),
@@ -92,6 +96,7 @@ __all__ = [
     "Laplace",
     "LedgerCorruptError",
     "LedgerLockedError",
+    "LocalHashing",
     "Longitudinal",
     "NotIdentifiableError",
     "OutputExistsError",
@@ -106,6 +111,7 @@ __all__ = [
     "SplitBudget",
     "SquareWave",
     "Staircase",
+    "SubsetSelection",
     "SummedHistogram",
     "ThresholdedHistogram",
     "UnaryEncoding",
