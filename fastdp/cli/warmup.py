@@ -17,6 +17,9 @@ FLOATS = ("float64", "float32")
 
 def jobs() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Every compiled path, each with a call that takes it."""
+    import pyarrow as pa
+
+    import fastdp as fd
     from fastdp import KRR, DiscreteGaussian, Gaussian, Geometric, Laplace, Rng, Staircase
 
     rng = Rng.unsafe_seed(0)
@@ -29,6 +32,7 @@ def jobs() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"Laplace {dtype}", call(Laplace(epsilon=1.0, sensitivity=1.0), dtype)
         folded = Laplace(epsilon=1.0, sensitivity=1.0, bounds=(0, 8), boundary="fold")
         yield f"Laplace {dtype}, folded", call(folded, dtype)
+        yield f"Duchi {dtype}", call(fd.Duchi(epsilon=1.0, bounds=(0, 1)), dtype)
     for dtype in INTEGERS:
         yield f"Geometric {dtype}", call(Geometric(epsilon=1.0), dtype)
         yield f"KRR {dtype}", call(KRR(epsilon=1.0, domain=100), dtype)
@@ -44,6 +48,30 @@ def jobs() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "Laplace, one epsilon per record", call(Laplace(epsilon=each, sensitivity=1.0), "float64")
     yield "Staircase, one epsilon per record", call(Staircase(epsilon=each, sensitivity=1.0), "float64")
     yield "Gaussian, one rho per record", call(Gaussian(rho=each, sensitivity=1.0), "float64")
+    response = fd.RandomizedResponse(epsilon=1.0)
+    yield "RandomizedResponse, bytes", call(response, "bool")
+    yield "RandomizedResponse, packed", lambda: response.randomize(pa.array([True] * 16), rng=rng)
+
+    def round_trip(mechanism: Any) -> Callable[[], Any]:
+        """Reports and their counts."""
+        return lambda: mechanism.aggregate(mechanism.randomize(np.zeros(16, np.int64), rng=rng))
+
+    yield "KRR of large domains", call(KRR(epsilon=1.0, domain=100_000), "int64")
+    for protocol in (
+        fd.UnaryEncoding, fd.SummedHistogram, fd.SubsetSelection, fd.HadamardResponse, fd.LocalHashing, fd.RAPPOR
+    ):  # fmt: skip
+        yield protocol.__name__, round_trip(protocol(epsilon=1.0, domain=10))
+    yield "LocalHashing in cohorts", round_trip(fd.LocalHashing(epsilon=1.0, domain=10, cohorts=8))
+    yield "SquareWave", round_trip(fd.SquareWave(epsilon=1.0, bounds=(0, 1)))
+    key = fd.Longitudinal.new_key()
+    for inner in (KRR(epsilon=2.0, domain=10), fd.UnaryEncoding(epsilon=2.0, domain=10)):
+        repeated = fd.Longitudinal(inner, first=1.0)
+        yield f"Longitudinal {type(inner).__name__}", _keyed(repeated, key)
+    yield "DBitFlip", _keyed(fd.DBitFlip(epsilon=1.0, domain=10, bits=2), key)
+
+
+def _keyed(mechanism: Any, key: bytes) -> Callable[[], Any]:
+    return lambda: mechanism.randomize(np.zeros(16, np.int64), persons=np.arange(16), key=key)
 
 
 @click.command("warmup")
