@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import click
 import numpy as np
-from rich.box import SIMPLE
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -150,7 +149,9 @@ def command(rows: int, threads: int | None) -> None:
             progress.advance(task, count)
     table = pa.Table.from_batches(batches)
     shown = Table(
-        title=f"{table.num_rows:,} records sanitized, safe by default, on {get_threads()} threads", box=SIMPLE
+        title=f"{table.num_rows:,} records sanitized, safe by default, on {get_threads()} threads",
+        box=None,
+        pad_edge=False,
     )
     for heading in ("column", "mechanism", "effective guarantee", "|error|", "95 %", "M/s"):
         shown.add_column(heading, justify="left" if heading in {"column", "mechanism"} else "right", no_wrap=True)
