@@ -57,7 +57,7 @@ class Longitudinal(FrequencyProtocol):
     _rounds: TwoKeeps | TwoSets = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        first = check_local_epsilon("Longitudinal", self.first)
+        first = check_local_epsilon("Longitudinal", self.first, "first")
         if not isinstance(self.mechanism, KRR | PackedBits):
             raise ParameterError(
                 f"Longitudinal: mechanism must be a KRR or a unary encoding, got {type(self.mechanism).__name__}"
