@@ -18,13 +18,12 @@ from fastdp.columns.numeric import read_block
 from fastdp.errors import ParameterError, SchemaError
 from fastdp.mechanisms.additive import set_fields
 from fastdp.mechanisms.frequencies import (
-    LARGEST_EPSILON,
     Counts,
     FrequencyEstimate,
     FrequencyProtocol,
-    check_local_epsilon,
 )
 from fastdp.mechanisms.krr import KRR
+from fastdp.noise.odds import LARGEST_EPSILON, resolvable_epsilon
 from fastdp.noise.uniform import uniform_codes
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
@@ -59,7 +58,7 @@ class Attributes(ABC):
         owner = type(self).__name__
         if not isinstance(self.domains, Mapping) or len(self.domains) < 2:
             raise ParameterError(f"{owner}: domains must be a dict of two or more attributes and their domains")
-        epsilon = check_local_epsilon(owner, epsilon)
+        epsilon = resolvable_epsilon(owner, epsilon)
         if not all(isinstance(name, str) for name in self.domains):
             raise ParameterError(f"{owner}: names of attributes must be strings")
         domains = {name: Domain.read(owner, domain) for name, domain in self.domains.items()}
@@ -214,7 +213,7 @@ class SampleAndFake(Attributes):
     >>> import fastdp as fd
     >>> mechanism = fd.SampleAndFake(epsilon=1.0, domains={"city": 10, "age": 5}, unit="attribute")
     >>> round(mechanism.mechanisms["city"].epsilon, 4)
-    1.49
+    1.4128
     """
 
     epsilon: Any

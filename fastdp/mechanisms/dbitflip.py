@@ -20,13 +20,13 @@ from fastdp.mechanisms.frequencies import (
     Counts,
     FrequencyEstimate,
     FrequencyProtocol,
-    check_local_epsilon,
     check_variance_arguments,
     protocol_variance,
 )
 from fastdp.mechanisms.permanent import new_key, read_key
 from fastdp.mechanisms.unary import count_sets, read_unary_domain
 from fastdp.noise.flips import BITS, Coin, flip_threshold, log_up
+from fastdp.noise.odds import resolvable_epsilon
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import run_reports
 from fastdp.privacy import Privacy
@@ -61,7 +61,7 @@ class DBitFlip(FrequencyProtocol):
 
     def __post_init__(self) -> None:
         owner = "DBitFlip"
-        epsilon = check_local_epsilon(owner, self.epsilon)
+        epsilon = resolvable_epsilon(owner, self.epsilon)
         domain = read_unary_domain(owner, self.domain)
         bits = validation.positive_integer(owner, "bits", self.bits)
         if bits > domain.size:

@@ -12,21 +12,6 @@ import numpy as np
 from fastdp import validation
 from fastdp.errors import ParameterError
 
-LARGEST_EPSILON = 40
-SMALLEST_EPSILON = 1e-6
-"""Below it, estimates would lose more than six digits to float64: they divide by p - q."""
-
-
-def check_local_epsilon(owner: str, epsilon: Any, name: str = "epsilon") -> float:
-    """A finite epsilon > 0 that the coins of a local protocol resolve."""
-    epsilon = validation.positive(owner, name, epsilon)
-    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
-        raise ParameterError(
-            f"{owner}: {name} must be at least {SMALLEST_EPSILON} and at most {LARGEST_EPSILON}, the sampler's "
-            f"resolution, got {epsilon}"
-        )
-    return epsilon
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:

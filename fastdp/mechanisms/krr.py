@@ -15,8 +15,9 @@ from fastdp.columns.numeric import Nulls, read_block
 from fastdp.kernels.counts import count_codes
 from fastdp.kernels.krr import fill_krr, fill_krr_large
 from fastdp.mechanisms.additive import set_fields
-from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol, check_local_epsilon
+from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol
 from fastdp.noise.krr import LARGEST_WIDE, KRRLaw, build_bounds
+from fastdp.noise.odds import resolvable_epsilon
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import Block, run
 from fastdp.parallel import BLOCK
@@ -46,7 +47,7 @@ class KRR(FrequencyProtocol):
     _law: KRRLaw = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        epsilon = check_local_epsilon("KRR", self.epsilon)
+        epsilon = resolvable_epsilon("KRR", self.epsilon)
         domain = Domain.read("KRR", self.domain)
         set_fields(self, epsilon=epsilon, domain=domain, _law=KRRLaw(Rate.below(Fraction(epsilon)), domain.size))
 

@@ -17,13 +17,14 @@ from fastdp.kernels.krr import fill_krr_large
 from fastdp.kernels.permanent import fill_permanent_krr, fill_permanent_sets
 from fastdp.kernels.unary import flip_sets
 from fastdp.mechanisms.additive import set_fields
-from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol, check_local_epsilon
+from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol
 from fastdp.mechanisms.krr import KRR
 from fastdp.mechanisms.permanent import new_key, read_key
 from fastdp.mechanisms.unary import PackedBits
 from fastdp.noise.flips import halves
 from fastdp.noise.krr import KRRLaw
 from fastdp.noise.longitudinal import TwoKeeps, TwoSets
+from fastdp.noise.odds import resolvable_epsilon
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import run, run_reports
 from fastdp.privacy import Privacy
@@ -57,7 +58,7 @@ class Longitudinal(FrequencyProtocol):
     _rounds: TwoKeeps | TwoSets = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        first = check_local_epsilon("Longitudinal", self.first, "first")
+        first = resolvable_epsilon("Longitudinal", self.first, "first")
         if not isinstance(self.mechanism, KRR | PackedBits):
             raise ParameterError(
                 f"Longitudinal: mechanism must be a KRR or a unary encoding, got {type(self.mechanism).__name__}"

@@ -14,8 +14,9 @@ from fastdp.columns.numeric import Nulls
 from fastdp.columns.truths import Truths, read_truths
 from fastdp.kernels.randomized_response import flip_bits, flip_bytes
 from fastdp.mechanisms.additive import set_fields
-from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol, check_local_epsilon
+from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol
 from fastdp.noise.flips import BITS, Coin, flip_threshold, two_coin_cost
+from fastdp.noise.odds import resolvable_epsilon
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import working_memory
 from fastdp.parallel import for_each_block
@@ -47,7 +48,7 @@ class RandomizedResponse(FrequencyProtocol):
     _cost: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        epsilon = check_local_epsilon("RandomizedResponse", self.epsilon)
+        epsilon = resolvable_epsilon("RandomizedResponse", self.epsilon)
         rate = Rate.below(Fraction(epsilon))
         coin = Coin(flip_threshold(rate))
         set_fields(self, epsilon=epsilon, _coin=coin, _cost=_cost(coin))

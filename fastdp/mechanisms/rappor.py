@@ -22,10 +22,10 @@ from fastdp.mechanisms.frequencies import (
     Counts,
     FrequencyEstimate,
     FrequencyProtocol,
-    check_local_epsilon,
     check_variance_arguments,
 )
 from fastdp.noise.flips import BITS, Coin, flip_threshold, log_up
+from fastdp.noise.odds import resolvable_epsilon
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import run_reports
 from fastdp.parallel import BLOCK
@@ -63,7 +63,7 @@ class RAPPOR(FrequencyProtocol):
 
     def __post_init__(self) -> None:
         owner = "RAPPOR"
-        epsilon = check_local_epsilon(owner, self.epsilon)
+        epsilon = resolvable_epsilon(owner, self.epsilon)
         domain = Domain.read(owner, self.domain)
         bits, hashes, cohorts = (
             validation.positive_integer(owner, name, getattr(self, name)) for name in ("bits", "hashes", "cohorts")

@@ -20,11 +20,11 @@ from fastdp.mechanisms.frequencies import (
     Counts,
     FrequencyEstimate,
     FrequencyProtocol,
-    check_local_epsilon,
     check_variance_arguments,
 )
 from fastdp.noise.grid import FloatGrid
 from fastdp.noise.laplace import LaplaceLaw
+from fastdp.noise.odds import resolvable_epsilon
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import run_reports
 from fastdp.parallel import BLOCK
@@ -61,7 +61,7 @@ class SummedHistogram(FrequencyProtocol):
 
     def __post_init__(self) -> None:
         owner = "SummedHistogram"
-        epsilon = check_local_epsilon(owner, self.epsilon)
+        epsilon = resolvable_epsilon(owner, self.epsilon)
         domain = Domain.read(owner, self.domain)
         if domain.size > LARGEST_DOMAIN:
             raise ParameterError(f"{owner}: domain must have at most 2**20 values, got {domain.size}")

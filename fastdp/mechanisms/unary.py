@@ -18,8 +18,9 @@ from fastdp.columns.reports import Field, Parts, ReportType
 from fastdp.errors import InputCorruptError, ParameterError
 from fastdp.kernels.unary import count_bits, fill_unary
 from fastdp.mechanisms.additive import set_fields
-from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol, check_local_epsilon
+from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol
 from fastdp.noise.flips import BITS, Coin, flip_threshold, log_up
+from fastdp.noise.odds import resolvable_epsilon
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import run_reports
 from fastdp.privacy import Privacy
@@ -144,7 +145,7 @@ class UnaryEncoding(PackedBits):
     _noise: Coin = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        epsilon = check_local_epsilon("UnaryEncoding", self.epsilon)
+        epsilon = resolvable_epsilon("UnaryEncoding", self.epsilon)
         if not isinstance(self.optimized, bool):
             raise ParameterError(f"UnaryEncoding: optimized must be True or False, got {self.optimized!r}")
         exact = Fraction(epsilon) if self.optimized else Fraction(epsilon) / 2
@@ -169,7 +170,7 @@ class UnaryEncoding(PackedBits):
             raise ParameterError(f"{owner}: p and q must be more than 2**-128 apart, got p={p!r} and q={q!r}")
         truth, noise = Coin(thresholds[0]), Coin(thresholds[1])
         epsilon = unary_cost(truth, noise)
-        encoding = cls(epsilon=check_local_epsilon(owner, epsilon), domain=domain)
+        encoding = cls(epsilon=resolvable_epsilon(owner, epsilon), domain=domain)
         set_fields(encoding, _truth=truth, _noise=noise)
         return encoding
 
@@ -197,7 +198,7 @@ class ThresholdedHistogram(PackedBits):
 
     def __post_init__(self) -> None:
         owner = "ThresholdedHistogram"
-        epsilon = check_local_epsilon(owner, self.epsilon)
+        epsilon = resolvable_epsilon(owner, self.epsilon)
         domain = read_unary_domain(owner, self.domain)
         threshold = best_threshold(epsilon) if self.threshold is None else self.threshold
         threshold = validation.probability(owner, "threshold", threshold)

@@ -9,21 +9,19 @@ from fractions import Fraction
 import numpy as np
 
 from fastdp import rounding
+from fastdp.noise.odds import ODDS_BITS, Odds
 from fastdp.noise.rates import Rate
-from fastdp.noise.weights import PRECISION, exp_fixed
 
-BITS = 128
-_EXP_ERROR = 1 << 8
+BITS = ODDS_BITS
 
 
 def flip_threshold(rate: Rate) -> int:
     """1 / (e**rate + 1) as an integer out of 2**128, rounded up.
 
-    >>> flip_threshold(Rate(0, 1)) == 2**127 + 1
-    True
+    >>> flip_threshold(Rate(1, 40)) / 2**128
+    0.4999999999997726
     """
-    low = exp_fixed(rate.numerator, rate.shift) + _EXP_ERROR
-    return min((low << BITS) // ((1 << PRECISION) + low) + 1, 1 << BITS)
+    return (1 << BITS) - Odds(rate, favoured=1, others=1).threshold
 
 
 def halves(threshold: int) -> tuple[np.uint64, np.uint64]:

@@ -54,12 +54,12 @@ class Odds:
         return rounding.float_up(self.rate.exact)
 
 
-def resolvable_epsilon(owner: str, value: object) -> float:
+def resolvable_epsilon(owner: str, value: object, name: str = "epsilon") -> float:
     """An epsilon that thresholds of 128 bits and estimates in float64 resolve."""
-    epsilon = validation.positive(owner, "epsilon", value)
+    epsilon = validation.positive(owner, name, value)
     if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
         raise ParameterError(
-            f"{owner}: epsilon must be at least {SMALLEST_EPSILON} and at most {LARGEST_EPSILON}, the sampler's "
+            f"{owner}: {name} must be at least {SMALLEST_EPSILON} and at most {LARGEST_EPSILON}, the sampler's "
             f"resolution, got {epsilon}"
         )
     return epsilon
