@@ -213,6 +213,19 @@ def test_aggregate__counts_what_reports_support(k, g):
     assert mechanism.aggregate(reports).support[probes].tolist() == expected
 
 
+@pytest.mark.parametrize("g", [2, 3, 100, 4096])
+def test_aggregate__is_exact_at_the_edges_of_buckets(g):
+    """Lines through the first and last number of every bucket, which random seeds hardly ever meet."""
+    mechanism = LocalHashing(epsilon=1.0, domain=5, g=g)
+    starts = buckets(g).starts.astype(np.uint64)
+    numbers = np.concatenate([starts, starts[1:] - np.uint64(1), [np.uint64(2**32 - 1)]])
+    for shift in (0, 1, g - 1):
+        reports = np.zeros(numbers.size, mechanism.report_type.numpy_dtype())
+        reports["seed"] = numbers << np.uint64(32)
+        reports["value"] = (line(reports["seed"], 0, g) + np.uint64(shift)) % np.uint64(g)
+        assert mechanism.aggregate(reports).support.tolist() == [0 if shift else numbers.size] * 5
+
+
 @pytest.mark.parametrize(("g", "variance"), [(2, 4.68269), (None, 3.69165)])
 def test_variance__meets_the_closed_form(g, variance):
     assert LocalHashing(epsilon=1.0, domain=100, g=g).variance(1) == pytest.approx(variance, rel=2e-6)
