@@ -441,7 +441,8 @@ def test_randomize__refuses_other_types(protocol):
     for bad in (
         np.zeros(3), np.array(["1"]), np.array([1j]), np.array([object()]), np.zeros(2, "M8[s]"), "abc", b"ab", {},
         None, np.ma.array([1, 1]), [0.5], [None], ["1"], pa.array(["1"]), pa.array([[1]]),
-        pa.array([1], pa.timestamp("s")), pa.array([1.5]), pa.array([b"a"]), pa.scalar(1), pa.chunked_array([], pa.string()), pa.array([None]),
+        pa.array([1], pa.timestamp("s")), pa.array([1.5]), pa.array([b"a"]), pa.scalar(1),
+        pa.chunked_array([], pa.string()), pa.array([None]),
         pa.array([1], pa.decimal128(5)), [0, True],
     ):  # fmt: skip
         more = {} if hasattr(bad, "__len__") else {"persons": [1]} if protocol.keyed else {}
