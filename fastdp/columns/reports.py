@@ -8,7 +8,7 @@ report, several are a structured array. Arrow values give arrow reports, everyth
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Parts = tuple[np.ndarray, ...]
 """Reports by field: flat arrays, ``width`` bytes of one report after those of another."""
+AT_ONCE = 1 << 18
+"""Rows of a structured array that are taken apart together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +98,11 @@ class ReportType:
         """The numpy type of an array of reports with several fields."""
         return np.dtype([(f.name, f.dtype) if f.width is None else (f.name, f.dtype, (f.width,)) for f in self.fields])
 
-    def allocate(self, count: int) -> Parts:
-        """Arrays for ``count`` reports; whoever asks must write all of them."""
-        return tuple(fresh(count * field.per_report, field.dtype) for field in self.fields)
+    def sheet(self, count: int, values: Any) -> Sheet:
+        """Room for ``count`` reports, in the kind of container that ``values`` came in."""
+        if len(self.fields) > 1 and not _is_arrow(values):
+            return Rows(self, np.empty(count, self.numpy_dtype()))
+        return Columns(self, tuple(fresh(count * field.per_report, field.dtype) for field in self.fields))
 
     def cut(self, parts: Parts, start: int, stop: int) -> Parts:
         """Reports start:stop."""
@@ -107,25 +111,17 @@ class ReportType:
             for field, part in zip(self.fields, parts, strict=True)
         )
 
-    def dress(self, pieces: Sequence[Parts], values: Any) -> Any:
+    def dress(self, sheets: Sequence[Sheet], values: Any) -> Any:
         """Reports in the kind of container that ``values`` came in; null where a public null was."""
-        if "pyarrow" in sys.modules:
-            import pyarrow as pa
+        if not _is_arrow(values):
+            (sheet,) = sheets
+            return sheet.content if isinstance(sheet, Rows) else self.fields[0].to_numpy(sheet.content[0])
+        import pyarrow as pa
 
-            if isinstance(values, pa.ChunkedArray):
-                chunks = [self._to_arrow(parts, chunk) for parts, chunk in zip(pieces, values.chunks, strict=False)]
-                return pa.chunked_array(chunks, self.arrow_type())
-            if isinstance(values, pa.Array):
-                return self._to_arrow(pieces[0], values)
-        return self._to_numpy(pieces[0])
-
-    def _to_numpy(self, parts: Parts) -> np.ndarray:
-        if len(self.fields) == 1:
-            return self.fields[0].to_numpy(parts[0])
-        reports = np.empty(parts[0].size // self.fields[0].per_report, self.numpy_dtype())
-        for field, part in zip(self.fields, parts, strict=True):
-            reports[field.name] = field.to_numpy(part)
-        return reports
+        if isinstance(values, pa.Array):
+            return self._to_arrow(sheets[0].content, values)
+        chunks = [self._to_arrow(sheet.content, chunk) for sheet, chunk in zip(sheets, values.chunks, strict=False)]
+        return pa.chunked_array(chunks, self.arrow_type())  # no chunks have one empty sheet
 
     def _to_arrow(self, parts: Parts, values: pa.Array) -> pa.Array:
         import pyarrow as pa
@@ -142,31 +138,35 @@ class ReportType:
         children = [field.to_arrow(part, None) for field, part in zip(self.fields, parts, strict=True)]
         return pa.Array.from_buffers(self.arrow_type(), len(values), [validity], children=children)
 
-    def read(self, owner: str, reports: Any, *, nulls: Nulls = "error") -> list[Parts]:
+    def read(self, owner: str, reports: Any, *, nulls: Nulls = "error") -> Iterator[Parts]:
         """Pieces of reports by field, of exactly this type; ``nulls="public"`` drops reports that are null."""
-        if "pyarrow" in sys.modules:
+        if _is_arrow(reports):
             import pyarrow as pa
 
-            if isinstance(reports, pa.ChunkedArray):
-                chunks = reports.chunks or [pa.array([], reports.type)]
-                return [self._from_arrow(owner, chunk, nulls) for chunk in chunks]
-            if isinstance(reports, pa.Array):
-                return [self._from_arrow(owner, reports, nulls)]
-        if isinstance(reports, np.ndarray) and not isinstance(reports, np.ma.MaskedArray):
-            return [self._from_numpy(owner, reports)]
-        raise SchemaError(f"{owner}: cannot read reports from a {type(reports).__name__}; pass a numpy or arrow array")
+            chunks = [reports] if isinstance(reports, pa.Array) else reports.chunks or [pa.array([], reports.type)]
+            for chunk in chunks:
+                yield self._from_arrow(owner, chunk, nulls)
+        elif isinstance(reports, np.ndarray) and not isinstance(reports, np.ma.MaskedArray):
+            yield from self._from_numpy(owner, reports)
+        else:
+            raise SchemaError(
+                f"{owner}: cannot read reports from a {type(reports).__name__}; pass a numpy or arrow array"
+            )
 
-    def _from_numpy(self, owner: str, reports: np.ndarray) -> Parts:
+    def _from_numpy(self, owner: str, reports: np.ndarray) -> Iterator[Parts]:
         if len(self.fields) == 1:
             field = self.fields[0]
             shape = () if field.width is None else (field.width,)
             if reports.dtype != field.dtype or reports.ndim < 1 or reports.shape[1:] != shape:
                 wanted = f"of shape (n, {field.width})" if field.width else "of one dimension"
                 raise SchemaError(f"{owner}: reports must be a {field.dtype} array {wanted}")
-            return (np.require(reports, requirements=["C", "A"]).reshape(-1),)
+            yield (np.require(reports, requirements=["C", "A"]).reshape(-1),)
+            return
         if reports.dtype != self.numpy_dtype() or reports.ndim != 1:
             raise SchemaError(f"{owner}: reports must be a one-dimensional array of type {self.numpy_dtype()}")
-        return tuple(np.ascontiguousarray(reports[field.name]).reshape(-1) for field in self.fields)
+        for start in range(0, reports.size, AT_ONCE):
+            some = reports[start : start + AT_ONCE]
+            yield tuple(np.ascontiguousarray(some[field.name]).reshape(-1) for field in self.fields)
 
     def _from_arrow(self, owner: str, reports: pa.Array, nulls: Nulls) -> Parts:
         check_arrow(owner, reports, nulls)
@@ -176,6 +176,49 @@ class ReportType:
             raise SchemaError(f"{owner}: reports must be of arrow type {self.arrow_type()}, not {reports.type}")
         columns = [reports] if len(self.fields) == 1 else reports.flatten()
         return tuple(field.from_arrow(owner, column) for field, column in zip(self.fields, columns, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Reports field by field: what arrow holds."""
+
+    kind: ReportType
+    content: Parts
+
+    def take(self, start: int, stop: int) -> Parts:
+        """Where reports start:stop are to be written."""
+        return self.kind.cut(self.content, start, stop)
+
+    def put(self, start: int, stop: int, parts: Parts) -> None:
+        """Nothing: they were written in place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Reports row by row: what a structured array holds."""
+
+    kind: ReportType
+    content: Any
+
+    def take(self, start: int, stop: int) -> Parts:
+        """Columns for reports start:stop, to be put in place afterwards."""
+        return tuple(np.empty((stop - start) * field.per_report, field.dtype) for field in self.kind.fields)
+
+    def put(self, start: int, stop: int, parts: Parts) -> None:
+        """Write the columns to their rows."""
+        for field, part in zip(self.kind.fields, parts, strict=True):
+            self.content[field.name][start:stop] = field.to_numpy(part)
+
+
+Sheet = Columns | Rows
+
+
+def _is_arrow(values: Any) -> bool:
+    if "pyarrow" not in sys.modules:
+        return False
+    import pyarrow as pa
+
+    return isinstance(values, pa.Array | pa.ChunkedArray)
 
 
 def _is_alike(one: pa.DataType, other: pa.DataType) -> bool:

@@ -147,12 +147,13 @@ class DBitFlip(FrequencyProtocol):
     def aggregate(self, reports: Any) -> Counts:
         """How often each bucket was answered with yes, and how often it was asked for; counts of batches add up."""
         owner, k = "DBitFlip", self.domain.size
-        pieces = self.report_type.read(owner, reports)
-        for asked, yes in pieces:
+        total = Counts(np.zeros((2, k), np.int64), 0)
+        for asked, yes in self.report_type.read(owner, reports):
             if (yes & ~asked).any():
                 raise InputCorruptError(f"{owner}: reports answer what was not asked; they are not this protocol's")
-        questions, answers = count_sets(owner, pieces, k), count_sets(owner, pieces, k, part=1)
-        return Counts(np.stack([answers.support, questions.support]), questions.n)
+            questions, answers = count_sets(owner, [asked], k), count_sets(owner, [yes], k)
+            total += Counts(np.stack([answers.support, questions.support]), questions.n)
+        return total
 
     def estimate(self, reports: Any) -> FrequencyEstimate:
         """Unbiased frequencies of each bucket, with standard errors; infinite where nobody was asked."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -159,12 +160,11 @@ class LocalHashing(FrequencyProtocol):
     def aggregate(self, reports: Any) -> Counts:
         """How many reports support each value, in one pass; counts of batches add up."""
         pieces = self.report_type.read("LocalHashing", reports)
-        n = sum(parts[0].size for parts in pieces)
-        return Counts(self._count(pieces) if self.cohorts is None else self._count_cohorts(pieces), n)
+        return self._count(pieces) if self.cohorts is None else self._count_cohorts(pieces)
 
-    def _count(self, pieces: list[Parts]) -> np.ndarray:
+    def _count(self, pieces: Iterator[Parts]) -> Counts:
         """Every value hashed for every report, on several threads."""
-        counts, lock = np.zeros(self.domain.size, np.int64), threading.Lock()
+        counts, lock, n = np.zeros(self.domain.size, np.int64), threading.Lock(), 0
         starts, widths = buckets(self.g)
 
         for seeds, values in pieces:
@@ -180,9 +180,10 @@ class LocalHashing(FrequencyProtocol):
                     np.add(counts, own, out=counts)
 
             for_each_block(seeds.size, count)
-        return counts
+            n += seeds.size
+        return Counts(counts, n)
 
-    def _count_cohorts(self, pieces: list[Parts]) -> np.ndarray:
+    def _count_cohorts(self, pieces: Iterator[Parts]) -> Counts:
         """A histogram of the reports, and every value hashed once for every cohort."""
         codes = self.cohorts * self.g
         histogram, counts = np.zeros(codes, np.int64), np.zeros(self.domain.size, np.int64)
@@ -194,7 +195,7 @@ class LocalHashing(FrequencyProtocol):
                         "mechanism"
                     )
         fold_cohorts(histogram, polynomials(self.salt, self.cohorts), np.uint64(self.g), counts)
-        return counts
+        return Counts(counts, int(histogram.sum()))
 
     @property
     def _entanglement(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -98,17 +99,18 @@ class PackedBits(FrequencyProtocol):
 
     def aggregate(self, reports: Any) -> Counts:
         """In how many reports each value's bit is set, in one pass; counts of batches add up."""
-        return count_sets(type(self).__name__, self.report_type.read(type(self).__name__, reports), self.domain.size)
+        owner = type(self).__name__
+        return count_sets(owner, (sets for (sets,) in self.report_type.read(owner, reports)), self.domain.size)
 
 
-def count_sets(owner: str, pieces: list[Parts], k: int, part: int = 0) -> Counts:
-    """How many of the packed sets in field ``part`` hold each value below k."""
+def count_sets(owner: str, pieces: Iterable[np.ndarray], k: int) -> Counts:
+    """How many of the packed sets hold each value below k."""
     width = (k + 7) // 8
     columns = max(1, _COUNTED_SIDE_BY_SIDE // width)
     support, lanes, n = np.zeros(k, np.int64), np.empty((8, width * columns), np.uint8), 0
-    for parts in pieces:
-        n += parts[part].size // width
-        if count_bits(parts[part], width, columns, lanes, support):
+    for sets in pieces:
+        n += sets.size // width
+        if count_bits(sets, width, columns, lanes, support):
             raise InputCorruptError(f"{owner}: reports have bits set beyond the domain; they are not this protocol's")
     return Counts(support, n)
 

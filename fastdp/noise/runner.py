@@ -11,7 +11,7 @@ import numpy as np
 
 from fastdp.columns.buffers import fresh
 from fastdp.columns.numeric import NumericColumn, read_block
-from fastdp.columns.reports import Parts, ReportType
+from fastdp.columns.reports import Parts, ReportType, Sheet
 from fastdp.kernels.bits import make_bit_scratch
 from fastdp.kernels.permanent import make_permanent_scratch
 from fastdp.kernels.words import make_scratch
@@ -86,14 +86,19 @@ def run_reports(
     owner: str, values: Any, column: NumericColumn, rng: Rng, reports: ReportType, block: ReportBlock, *, slots: int = 1
 ) -> Any:
     """One report per value of the column that was read from ``values``; each report takes ``slots`` slots."""
-    pieces: list[Parts] = []
+    sheets: list[Sheet] = []
 
-    def begin(size: int) -> Callable[[int, int], Parts]:
-        pieces.append(reports.allocate(size))
-        return lambda start, stop: reports.cut(pieces[-1], start, stop)
+    def begin(size: int) -> Callable[[int, int], tuple[int, int]]:
+        sheets.append(reports.sheet(size, values))
+        return lambda start, stop: (start, stop)
 
-    _walk(owner, column, rng, slots, begin, block)
-    return reports.dress(pieces, values)
+    def write(key: Any, slot: Any, first: int, codes: np.ndarray, memory: _Memory, place: tuple[int, int]) -> None:
+        parts = sheets[-1].take(*place)
+        block(key, slot, first, codes, memory, parts)
+        sheets[-1].put(*place, parts)
+
+    _walk(owner, column, rng, slots, begin, write)
+    return reports.dress(sheets, values)
 
 
 def _walk(
