@@ -15,7 +15,7 @@ LARGEST_DENSE = 20_000
 class DenseChannel(Channel):
     """A matrix of probabilities, inputs by outputs; it is checked and not copied if it is float64 already."""
 
-    def __init__(self, matrix: np.ndarray) -> None:
+    def __init__(self, matrix: np.ndarray, storage: str = "float64") -> None:  # noqa: ARG002
         matrix = np.asarray(matrix, np.float64)
         if matrix.ndim != 2 or not matrix.size:
             raise ParameterError("Channel: the matrix must have two dimensions and at least one entry")
@@ -35,3 +35,18 @@ class DenseChannel(Channel):
 
     def dense(self) -> np.ndarray:
         return self._matrix.copy()
+
+    def _forward(self, p: np.ndarray) -> np.ndarray:
+        return p @ self._matrix
+
+    def _backward(self, w: np.ndarray) -> np.ndarray:
+        return self._matrix @ w
+
+    def _forward_all(self, rows: np.ndarray) -> np.ndarray:
+        return rows @ self._matrix
+
+    def _backward_all(self, rows: np.ndarray) -> np.ndarray:
+        return rows @ self._matrix.T
+
+    def _select(self, inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+        return self._matrix[np.ix_(inputs, outputs)]

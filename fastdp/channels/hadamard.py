@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from fastdp.channels.base import Channel
+from fastdp.channels.metrics import Pairs, Witness, divided, nearest_pair
 from fastdp.kernels.hadamard import apply_hadamard
 
 
@@ -28,18 +29,29 @@ class HadamardChannel(Channel):
         apply_hadamard(signs)
         return np.where(signs > 0, self._p, self._rest) * (2 / self._outputs)
 
-    def forward(self, p: np.ndarray) -> np.ndarray:
+    def _forward(self, p: np.ndarray) -> np.ndarray:
         rows = np.zeros(self._outputs)
         rows[1 : self._size + 1] = p
         total = rows.sum()
         apply_hadamard(rows)
         return (total + (self._p - self._rest) * rows) / self._outputs
 
-    def backward(self, w: np.ndarray) -> np.ndarray:
+    def _backward(self, w: np.ndarray) -> np.ndarray:
         rows = np.array(w, np.float64)
         total = rows.sum()
         apply_hadamard(rows)
         return (total + (self._p - self._rest) * rows[1 : self._size + 1]) / self._outputs
 
-    def epsilon(self, distance: int | None = None) -> float:  # noqa: ARG002  (all inputs are equally far apart)
-        return math.log(self._p / self._rest)
+    def _select(self, inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+        odd = np.bitwise_count((inputs[:, None] + 1) & outputs) & 1
+        return np.where(odd, self._rest, self._p) * (2 / self._outputs)
+
+    def _epsilon(self, pairs: Pairs) -> tuple[float, Witness]:
+        """Any two rows differ in half of the outputs: the nearest inputs by the metric are the worst."""
+        if self._size < 2:
+            return 0.0, None
+        x, other = nearest_pair(pairs) if isinstance(pairs, np.ndarray) else (0, 1)
+        likelier, less = self.row(x), self.row(other)
+        log_ratio = math.log(self._p / self._rest) if self._rest > 0 else math.inf
+        distance = pairs[x, other] if isinstance(pairs, np.ndarray) else 1.0
+        return divided(log_ratio, distance), (x, other, int((likelier - less).argmax()))

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from fastdp.channels.base import Channel
+from fastdp.channels.metrics import Pairs, Witness
 from fastdp.kernels.hashing import fill_hashes
 
 
@@ -35,21 +36,28 @@ class HashingChannel(Channel):
         row[np.arange(self._cohorts), self._hashes(x, 1, slice(None))[:, 0]] = self._p / self._cohorts
         return row.reshape(-1)
 
-    def forward(self, p: np.ndarray) -> np.ndarray:
-        p = np.asarray(p, np.float64)
+    def _forward(self, p: np.ndarray) -> np.ndarray:
         out = np.empty((self._cohorts, self._g))
         for cohort in range(self._cohorts):
             hashes = self._hashes(0, self._size, slice(cohort, cohort + 1))[0]
             out[cohort] = np.bincount(hashes, p, self._g)
         return ((self._p - self._q) * out.reshape(-1) + self._q * p.sum()) / self._cohorts
 
-    def backward(self, w: np.ndarray) -> np.ndarray:
-        w = np.asarray(w, np.float64).reshape(self._cohorts, self._g)
+    def _backward(self, w: np.ndarray) -> np.ndarray:
+        w = w.reshape(self._cohorts, self._g)
         out = np.zeros(self._size)
         for cohort in range(self._cohorts):
             out += w[cohort, self._hashes(0, self._size, slice(cohort, cohort + 1))[0]]
         return ((self._p - self._q) * out + self._q * w.sum()) / self._cohorts
 
-    def epsilon(self, distance: int | None = None) -> float:  # noqa: ARG002  (all inputs are equally far apart)
+    def _epsilon(self, pairs: Pairs) -> tuple[float, Witness]:
         """The log-ratio of any two values that some cohort tells apart."""
-        return math.log(self._p / self._q)
+        if pairs is not None or self._size < 2:
+            return super()._epsilon(pairs)
+        log_ratio = math.log(self._p / self._q) if self._q > 0 else math.inf
+        for cohort in range(self._cohorts):
+            hashes = self._hashes(0, self._size, slice(cohort, cohort + 1))[0]
+            if (hashes != hashes[0]).any():
+                other = int((hashes != hashes[0]).argmax())
+                return log_ratio, (0, other, cohort * self._g + int(hashes[0]))
+        return 0.0, (0, 1, 0)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from fastdp.channels.base import Channel
+from fastdp.channels.metrics import Pairs, Witness, divided, nearest_pair
 
 
 class KRRChannel(Channel):
@@ -25,13 +26,20 @@ class KRRChannel(Channel):
         row[x] = self._p
         return row
 
-    def forward(self, p: np.ndarray) -> np.ndarray:
-        p = np.asarray(p, np.float64)
-        return self._q * p.sum() + (self._p - self._q) * p
+    def _forward(self, p: np.ndarray) -> np.ndarray:
+        return self._q * p.sum(axis=-1, keepdims=True) + (self._p - self._q) * p
 
-    def backward(self, w: np.ndarray) -> np.ndarray:
-        w = np.asarray(w, np.float64)
-        return self._q * w.sum() + (self._p - self._q) * w
+    _backward = _forward_all = _backward_all = _forward
 
-    def epsilon(self, distance: int | None = None) -> float:  # noqa: ARG002  (all inputs are equally far apart)
-        return math.log(self._p / self._q)
+    def _select(self, inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+        return np.where(inputs[:, None] == outputs, self._p, self._q)
+
+    def _epsilon(self, pairs: Pairs) -> tuple[float, Witness]:
+        """All inputs are equally far apart: the nearest by the metric are the worst."""
+        if self._size < 2:
+            return 0.0, None
+        x, other = nearest_pair(pairs) if isinstance(pairs, np.ndarray) else (0, 1)
+        log_ratio = math.log(self._p / self._q) if self._q > 0 else math.inf
+        if log_ratio < 0:  # another value than the truth is the likelier report
+            return divided(-log_ratio, pairs[x, other] if isinstance(pairs, np.ndarray) else 1.0), (x, other, other)
+        return divided(log_ratio, pairs[x, other] if isinstance(pairs, np.ndarray) else 1.0), (x, other, x)

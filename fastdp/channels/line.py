@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from fastdp.channels.base import Channel
+from fastdp.channels.metrics import Pairs, Witness
 
 
 class GeometricChannel(Channel):
@@ -30,6 +31,25 @@ class GeometricChannel(Channel):
         row[1:-1] *= -math.expm1(-self._rate)
         return row
 
-    def epsilon(self, distance: int | None = None) -> float:
+    def _select(self, inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+        part = np.exp(-self._rate * np.abs(inputs[:, None] - outputs)) / (1 + math.exp(-self._rate))
+        part[:, (outputs > 0) & (outputs < self._size - 1)] *= -math.expm1(-self._rate)
+        return part
+
+    def _epsilon(self, pairs: Pairs) -> tuple[float, Witness]:
         """The rate times the distance: exact also where far entries of the matrix underflow."""
-        return self._rate * min(distance or self._size, self._size - 1)
+        if self._size < 2:
+            return 0.0, None
+        if not isinstance(pairs, np.ndarray):
+            gap = min(pairs or self._size, self._size - 1)
+            return self._rate * gap, (0, gap, 0)
+        places = np.arange(self._size)
+        worst, where = -1.0, (0, 1, 0)
+        for x in range(self._size):
+            steps = self._rate * np.abs(places - x)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratios = np.where(places == x, -1.0, steps / pairs[x])
+            other = int(ratios.argmax())
+            if ratios[other] > worst:
+                worst, where = float(ratios[other]), (x, other, x)
+        return worst, where

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from fastdp.channels.base import Channel
+from fastdp.channels.metrics import Pairs, Witness
 
 
 class WindowChannel(Channel):
@@ -47,35 +48,35 @@ class WindowChannel(Channel):
         sums = np.concatenate(([0.0], np.cumsum(values)))
         return sums[np.clip(first + 2 * self._flat + 1, 0, values.size)] - sums[np.clip(first, 0, values.size)]
 
-    def forward(self, p: np.ndarray) -> np.ndarray:
-        p = np.asarray(p, np.float64)
+    def _forward(self, p: np.ndarray) -> np.ndarray:
         band = self._sums(p, np.arange(self.shape[1]) - self.margin - self._flat)
         for k in range(self._flat + 1, self.margin + 1):
             for start in {self.margin - k, self.margin + k}:
                 band[start : start + self._size] += self._overlaps[k] * p
         return self._q * p.sum() * self._lengths + (self._p - self._q) * band
 
-    def backward(self, w: np.ndarray) -> np.ndarray:
-        w = np.asarray(w, np.float64)
+    def _backward(self, w: np.ndarray) -> np.ndarray:
         band = self._sums(w, np.arange(self._size) + self.margin - self._flat)
         for k in range(self._flat + 1, self.margin + 1):
             for start in {self.margin - k, self.margin + k}:
                 band += self._overlaps[k] * w[start : start + self._size]
         return self._q * (self._lengths @ w) + (self._p - self._q) * band
 
-    def epsilon(self, distance: int | None = None) -> float:
+    def _epsilon(self, pairs: Pairs) -> tuple[float, Witness]:
         """That of the bins: a little below the window's own, since bins mix its inside and outside."""
-        if distance is not None and distance < self._size - 1:
-            return super().epsilon(distance)
+        if self._size < 2 or isinstance(pairs, np.ndarray) or (pairs is not None and pairs < self._size - 1):
+            return super()._epsilon(pairs)
         outputs = np.arange(self.shape[1]) - self.margin
-        nearest = np.abs(outputs - np.clip(outputs, 0, self._size - 1))
-        farthest = np.maximum(np.abs(outputs), np.abs(outputs - self._size + 1))
+        near = np.clip(outputs, 0, self._size - 1)
+        far = np.where(outputs < self._size / 2, self._size - 1, 0)
         overlaps = np.append(self._overlaps, 0.0)
         most, least = (
             self._q * self._lengths + (self._p - self._q) * overlaps[np.minimum(k, self.margin + 1)]
-            for k in (nearest, farthest)
+            for k in (np.abs(outputs - near), np.abs(outputs - far))
         )
-        return float(np.log(most / least).max())
+        ratios = most / least
+        y = int(ratios.argmax())
+        return float(np.log(ratios[y])), (int(near[y]), int(far[y]), y)
 
 
 def _ramp(place: Fraction) -> Fraction:
