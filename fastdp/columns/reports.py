@@ -101,7 +101,7 @@ class ReportType:
     def sheet(self, count: int, values: Any) -> Sheet:
         """Room for ``count`` reports, in the kind of container that ``values`` came in."""
         if len(self.fields) > 1 and not _is_arrow(values):
-            return Rows(self, np.empty(count, self.numpy_dtype()))
+            return Rows(self, fresh(count, self.numpy_dtype()))
         return Columns(self, tuple(fresh(count * field.per_report, field.dtype) for field in self.fields))
 
     def cut(self, parts: Parts, start: int, stop: int) -> Parts:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fastdp.channels import DenseChannel, KRRChannel
 from fastdp.columns.categories import out_of_domain, read_codes
 from fastdp.columns.numeric import Nulls
 from fastdp.columns.persons import read_persons
@@ -20,7 +21,7 @@ from fastdp.mechanisms.additive import set_fields
 from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol
 from fastdp.mechanisms.krr import KRR
 from fastdp.mechanisms.permanent import new_key, read_key
-from fastdp.mechanisms.unary import PackedBits
+from fastdp.mechanisms.unary import PackedBits, sets_channel
 from fastdp.noise.flips import halves
 from fastdp.noise.krr import KRRLaw
 from fastdp.noise.longitudinal import TwoKeeps, TwoSets
@@ -104,6 +105,12 @@ class Longitudinal(FrequencyProtocol):
     def single_report(self) -> Privacy:
         """What one report alone costs: at most ``first``."""
         return Privacy(epsilon=self._rounds.cost, unit="report", neighbours="replace")
+
+    def channel(self) -> KRRChannel | DenseChannel:
+        """The channel from values to single reports, both rounds together."""
+        if isinstance(self._rounds, TwoKeeps):
+            return KRRChannel(self.domain.size, self.p, self.q)
+        return sets_channel("Longitudinal", self.domain.size, self.p, self.q)
 
     def permanent(self, values: Any, *, persons: Any, key: bytes) -> Any:
         """The first answers, which never change and are never published; in the form of the mechanism's reports."""

@@ -71,18 +71,7 @@ class PackedBits(FrequencyProtocol):
 
     def channel(self) -> DenseChannel:
         """The channel from values to sets, the set's bits read as a number; for domains of up to 12 values."""
-        k = self.domain.size
-        if k > LARGEST_CHANNEL:
-            raise ParameterError(
-                f"{type(self).__name__}: a channel to 2**{k} sets is too large; it is written out for up to "
-                f"{LARGEST_CHANNEL} values"
-            )
-        sets = (np.arange(1 << k)[:, None] >> np.arange(k)) & 1
-        rows = []
-        for x in range(k):
-            chance = np.where(np.arange(k) == x, self.p, self.q)
-            rows.append(np.where(sets, chance, 1 - chance).prod(axis=1))
-        return DenseChannel(np.stack(rows))
+        return sets_channel(type(self).__name__, self.domain.size, self.p, self.q)
 
     def randomize(self, values: Any, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
         """One packed set per value: a fixed-size binary array for arrow values, else rows of uint8."""
@@ -101,6 +90,17 @@ class PackedBits(FrequencyProtocol):
         """In how many reports each value's bit is set, in one pass; counts of batches add up."""
         owner = type(self).__name__
         return count_sets(owner, (sets for (sets,) in self.report_type.read(owner, reports)), self.domain.size)
+
+
+def sets_channel(owner: str, k: int, p: float, q: float) -> DenseChannel:
+    """The channel from k values to 2**k sets, their bits read as a number."""
+    if k > LARGEST_CHANNEL:
+        raise ParameterError(
+            f"{owner}: a channel to 2**{k} sets is too large; it is written out for up to {LARGEST_CHANNEL} values"
+        )
+    sets = (np.arange(1 << k)[:, None] >> np.arange(k)) & 1
+    chances = np.where(np.eye(k, dtype=bool), p, q)
+    return DenseChannel(np.stack([np.where(sets, chance, 1 - chance).prod(axis=1) for chance in chances]))
 
 
 def count_sets(owner: str, pieces: Iterable[np.ndarray], k: int) -> Counts:
