@@ -262,16 +262,12 @@ class SampleAndFake(Attributes):
         return reports
 
     def _estimate(self, mechanism: Any, counts: TableCounts, name: str) -> FrequencyEstimate:
-        """Take out what fakes add: each value is supported by a fake report with probability q + (p - q) / k."""
-        own, count, k = counts[name], self._count, mechanism.domain.size
-        if own.n < 1:
-            raise ParameterError("estimate: there are no reports")
-        p, q = mechanism.p, mechanism.q
-        fake = q + (p - q) / k
-        share = own.support / own.n
-        frequencies = (count * share - (count - 1) * fake - q) / (p - q)
-        errors = count * np.sqrt(np.clip(share * (1 - share), 0, None) / own.n) / (p - q)
-        return FrequencyEstimate(frequencies, errors, own.n)
+        """Take out what fakes add: a report is of the truth or of a uniform value, so the frequencies are a mixture."""
+        mixed, count = mechanism.estimate(counts[name]), self._count
+        inside = np.clip(mixed.frequencies, 0, 1)
+        frequencies = count * mixed.frequencies - (count - 1) / mechanism.domain.size
+        errors = count * np.sqrt(mixed.std_error**2 + inside * (1 - inside) / mixed.n)
+        return FrequencyEstimate(frequencies, errors, mixed.n)
 
 
 def one_attribute_cost(each: list[tuple[float, float]], sizes: list[int]) -> float:
