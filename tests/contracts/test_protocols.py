@@ -5,7 +5,12 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
+import platform
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -564,3 +569,25 @@ def test_mechanism__is_an_immutable_value(protocol):
 def test_randomize__gives_the_golden_reports(protocol):
     """Reports for a fixed seed never change unnoticed; a change must say so in its commit."""
     assert reports_of(protocol) == json.loads(PATH.read_text())[protocol.name]
+
+
+COMPARE = """
+import json
+from fastdp.kernels import chacha
+from tests.contracts.golden_protocols import PATH, reports_of
+from tests.contracts.protocols import PROTOCOLS
+golden = json.loads(PATH.read_text())
+print(chacha._WIDTH, [protocol.name for protocol in PROTOCOLS if reports_of(protocol) != golden[protocol.name]])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="names an x86 processor")
+def test_reports__are_the_same_on_the_plainest_processor(tmp_path):
+    """Compiled for SSE2 alone, with vectors of half the width, every protocol gives its golden reports."""
+    env = {**os.environ, "NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "+sse2", "FASTDP_CACHE_DIR": str(tmp_path)}
+    root = Path(fd.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", COMPARE], env=env, cwd=root, capture_output=True, text=True, timeout=550
+    )
+    assert done.stdout.strip() == "8 []", done.stderr[-2000:]
