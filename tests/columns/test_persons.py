@@ -21,9 +21,18 @@ def read(persons, size=None):
 def test_read_persons__keeps_integers_of_any_width():
     for dtype in ("i1", "u1", "i2", "i4", "u4", "i8", "u8", ">i4", ">u8"):
         assert read(np.array([3, 1, 100], dtype)) == [3, 1, 100]
-    for given in ([3, 1, 100], (3, 1, 100), [np.int8(3), 1, 100], pa.array([3, 1, 100]),
-                  pa.array([3, 1, 100], pa.uint8()), pa.chunked_array([[3], [1, 100]]),
-                  pa.array([3, 1, 100]).dictionary_encode(), np.array([3, 0, 1, 0, 100])[::2], pa.array([9, 3, 1, 100])[1:]):  # fmt: skip
+    numbers = [3, 1, 100]
+    arrow = pa.array(numbers)
+    containers = [
+        numbers,
+        tuple(numbers),
+        [np.int8(3), 1, 100],
+        arrow,
+        arrow.cast(pa.uint8()),
+        arrow.dictionary_encode(),
+    ]
+    containers += [pa.chunked_array([[3], [1, 100]]), np.array([3, 0, 1, 0, 100])[::2], pa.array([9, 3, 1, 100])[1:]]
+    for given in containers:
         assert read(given) == [3, 1, 100]
     assert read(np.array([-1], np.int8)) == read(np.array([-1])) == [2**64 - 1]
     assert read(np.array([2**64 - 1], np.uint64)) == [2**64 - 1]
