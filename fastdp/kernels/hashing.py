@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastdp.kernels.cells import AMBIGUOUS, draw_residue, look_up
 from fastdp.kernels.chacha import GROUP_BLOCKS, fill_plane
-from fastdp.kernels.digits import UNDECIDED
 from fastdp.kernels.jit import inlined, kernel
-from fastdp.kernels.krr import KEEP
+from fastdp.kernels.krr import KEEP, UNDECIDED, draw_entries, finish_entry
 from fastdp.kernels.words import (
+    EIGHTHS,
     HALVES,
     TILE,
     draw_below,
@@ -63,7 +62,7 @@ def _hash_polynomial(square, factor, offset, code, g):
 
 @inlined
 def _respond(found, factors, offsets, codes, k, g, flags, seeds, out):
-    """Write seeds and hashes, kept or named by the table, and flag undecided lanes; whether any code is bad."""
+    """Write seeds and hashes, kept or drawn, and flag undecided lanes; whether any code is bad."""
     bad = np.uint8(0)
     for lane in range(out.size):
         entry = found[lane]
@@ -72,19 +71,37 @@ def _respond(found, factors, offsets, codes, k, g, flags, seeds, out):
         hashed = _hash_line(factors[lane], offsets[lane], code, g)
         seeds[lane] = _U(factors[lane]) | (_U(offsets[lane]) << _U(32))
         out[lane] = np.uint16(hashed) if entry == KEEP else np.uint16(entry)
-        flags[lane] = (entry == AMBIGUOUS) | (entry == UNDECIDED)
+        flags[lane] = entry == UNDECIDED
     return bad
 
 
+@inlined
+def _draw_tile(key, tile, lane, count, bits, edge, slope, shift, margin, scratch):
+    """Write to scratch.found what the draws of a tile's lanes say."""
+    counters = scratch.work[16:32]
+    fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
+    if bits > _U(16):
+        fill_plane(key, EIGHTHS, tile * _U(TILE // 1024), counters, scratch.coins_raw[:256])
+    halves, eighths = scratch.halves[lane : lane + count], scratch.bytes[lane : lane + count]
+    draw_entries(halves, eighths, bits, edge, slope, shift, margin, scratch.found[:count])
+
+
+@inlined
+def _draw_at(place, lane, bits, scratch):
+    """The draw of one lane of the tile."""
+    draw = np.int64(scratch.halves[lane + place])
+    return (draw << 8) | np.int64(scratch.bytes[lane + place]) if bits > _U(16) else draw
+
+
 @kernel
-def _finish_pending(count, table, g, key, scratch, codes, seeds, out):
+def _finish_pending(count, bits, high, low, edge, slope, shift, g, key, scratch, codes, seeds, out):
     """Finish up to sixteen flagged lanes; their slots wait in ``scratch.work[32:48]``."""
     work, blocks, pending = scratch.work, scratch.blocks, scratch.pending
     open_privates(key, work, blocks)
     for i in range(count):
         select_private(work[32 + i], i, work)
-        entry = draw_residue(table, key, work, blocks)
-        place = pending[i, 0]
+        place, draw = pending[i, 0], _U(pending[i, 1])
+        entry = finish_entry(draw, bits, high, low, edge, slope, shift, key, work, blocks)
         if entry == KEEP:
             seed = seeds[place]
             out[place] = _hash_line(np.uint32(seed), np.uint32(seed >> _U(32)), codes[place], g)
@@ -93,25 +110,25 @@ def _finish_pending(count, table, g, key, scratch, codes, seeds, out):
 
 
 @kernel
-def fill_hashed(key, start, table, entries, k, g, codes, scratch, offsets, seeds, out):
+def fill_hashed(key, start, bits, high, low, slope, shift, margin, k, g, codes, scratch, offsets, seeds, out):
     """Write one seed and one randomized hash per code, at slots start, start + 1, ...
 
-    Pre:  table and entries as built by ``fastdp.noise.hashing``; offsets is uint32[1024] of scratch.
-    Post: seeds[i] is uniform, and out[i] is the hash of codes[i] by it, randomized by the table; the result is
+    Pre:  bounds and so on as built by ``fastdp.noise.krr`` for g values; offsets is uint32[1024] of scratch.
+    Post: seeds[i] is uniform, and out[i] is the hash of codes[i] by it, randomized as in fill_krr; the result is
           OUT_OF_DOMAIN if any code is not in [0, k), and outputs are then of no meaning.
-    Bits: the planes of seeds and the half-word plane at slot start + i, and the private stream of that slot.
+    Bits: the planes of seeds and what fill_krr reads at slot start + i.
     """
     counters = scratch.work[16:32]
+    edge = high[0] >> (_U(64) - bits)
     buckets = np.uint32(g)
     bad = np.uint8(0)
     waiting = 0
     done = 0
     while done < out.size:
         slot, tile, lane, count = locate(start, done, out.size)
-        fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
+        _draw_tile(key, tile, lane, count, bits, edge, slope, shift, margin, scratch)
         fill_plane(key, FACTORS, tile * _U(TILE // 256), counters, scratch.words)
         fill_plane(key, OFFSETS, tile * _U(TILE // 256), counters, offsets)
-        look_up(scratch.halves[lane : lane + count], entries, np.uint16(0), scratch.found)
         bad |= _respond(
             scratch.found,
             scratch.words[lane : lane + count],
@@ -126,14 +143,15 @@ def fill_hashed(key, start, table, entries, k, g, codes, scratch, offsets, seeds
         for i in range(find_flagged(scratch, count)):
             place = scratch.places[i]
             scratch.pending[waiting, 0] = done + place
+            scratch.pending[waiting, 1] = _draw_at(place, lane, bits, scratch)
             scratch.work[32 + waiting] = slot + _U(place)
             waiting += 1
             if waiting == GROUP_BLOCKS:
-                _finish_pending(waiting, table, buckets, key, scratch, codes, seeds, out)
+                _finish_pending(waiting, bits, high, low, edge, slope, shift, buckets, key, scratch, codes, seeds, out)
                 waiting = 0
         done += count
     if waiting > 0:
-        _finish_pending(waiting, table, buckets, key, scratch, codes, seeds, out)
+        _finish_pending(waiting, bits, high, low, edge, slope, shift, buckets, key, scratch, codes, seeds, out)
     return bad
 
 
@@ -149,7 +167,7 @@ def _find_polynomials(words, polynomials, chosen):
 
 @inlined
 def _respond_in_cohorts(found, words, codes, k, g, cohorts, chosen, uneven, flags, out):
-    """Write cohort * g + hash, kept or named by the table, and flag what is undecided; whether any code is bad."""
+    """Write cohort * g + hash, kept or drawn, and flag what is undecided; whether any code is bad."""
     squares, factors, offsets = chosen[0], chosen[1], chosen[2]
     bad = np.uint8(0)
     for lane in range(out.size):
@@ -160,12 +178,12 @@ def _respond_in_cohorts(found, words, codes, k, g, cohorts, chosen, uneven, flag
         hashed = _hash_polynomial(squares[lane], factors[lane], offsets[lane], code & _U(0xFFFFFF), g)
         value = hashed if entry == KEEP else _U(np.int64(entry))
         out[lane] = np.uint32((product >> _U(32)) * g + value)
-        flags[lane] = (entry == AMBIGUOUS) | (entry == UNDECIDED) | (np.uint32(product) < uneven)
+        flags[lane] = (entry == UNDECIDED) | (np.uint32(product) < uneven)
     return bad
 
 
 @kernel
-def _finish_cohorts(count, table, polynomials, g, uneven, key, scratch, codes, out):
+def _finish_cohorts(count, bits, high, low, edge, slope, shift, polynomials, g, uneven, key, scratch, codes, out):
     """Finish up to sixteen flagged lanes: an uneven cohort first, then an undecided entry."""
     work, blocks, pending = scratch.work, scratch.blocks, scratch.pending
     cohorts = polynomials.shape[1]
@@ -177,8 +195,9 @@ def _finish_cohorts(count, table, polynomials, g, uneven, key, scratch, codes, o
         cohort = np.int64(product >> _U(32))
         if np.uint32(product) < uneven:
             cohort = np.int64(draw_below(_U(cohorts), key, work, blocks))
-        if entry == AMBIGUOUS or entry == UNDECIDED:
-            entry = draw_residue(table, key, work, blocks)
+        if entry == UNDECIDED:
+            draw = _U(pending[i, 3])
+            entry = finish_entry(draw, bits, high, low, edge, slope, shift, key, work, blocks)
         if entry == KEEP:
             code = _U(np.int64(codes[place])) & _U(0xFFFFFF)
             square, factor, offset = polynomials[0, cohort], polynomials[1, cohort], polynomials[2, cohort]
@@ -187,16 +206,17 @@ def _finish_cohorts(count, table, polynomials, g, uneven, key, scratch, codes, o
 
 
 @kernel
-def fill_in_cohorts(key, start, table, entries, k, g, polynomials, codes, scratch, chosen, out):
+def fill_in_cohorts(key, start, bits, high, low, slope, shift, margin, k, g, polynomials, codes, scratch, chosen, out):
     """Write cohort * g + hash per code, at slots start, start + 1, ...
 
     Pre:  as fill_hashed; polynomials is uint32[3, C], below the prime; C * g <= 2**32 and k <= 2**24;
           chosen is uint32[3, 1024] of scratch.
-    Post: the cohort is uniform and the hash of codes[i] by its polynomial is randomized by the table; the result is
+    Post: the cohort is uniform and the hash of codes[i] by its polynomial is randomized as in fill_krr; the result is
           OUT_OF_DOMAIN if any code is not in [0, k), and outputs are then of no meaning.
-    Bits: the plane of cohorts and the half-word plane at slot start + i, and the private stream of that slot.
+    Bits: the plane of cohorts and what fill_krr reads at slot start + i.
     """
     counters = scratch.work[16:32]
+    edge = high[0] >> (_U(64) - bits)
     cohorts = _U(polynomials.shape[1])
     uneven = np.uint32(_U(1 << 32) % cohorts)
     bad = np.uint8(0)
@@ -204,9 +224,8 @@ def fill_in_cohorts(key, start, table, entries, k, g, polynomials, codes, scratc
     done = 0
     while done < out.size:
         slot, tile, lane, count = locate(start, done, out.size)
-        fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
+        _draw_tile(key, tile, lane, count, bits, edge, slope, shift, margin, scratch)
         fill_plane(key, COHORTS, tile * _U(TILE // 256), counters, scratch.words)
-        look_up(scratch.halves[lane : lane + count], entries, np.uint16(0), scratch.found)
         words, target = scratch.words[lane : lane + count], out[done : done + count]
         source = codes[done : done + count]
         _find_polynomials(words, polynomials, chosen)
@@ -216,14 +235,17 @@ def fill_in_cohorts(key, start, table, entries, k, g, polynomials, codes, scratc
             scratch.pending[waiting, 0] = done + place
             scratch.pending[waiting, 1] = words[place]
             scratch.pending[waiting, 2] = scratch.found[place]
+            scratch.pending[waiting, 3] = _draw_at(place, lane, bits, scratch)
             scratch.work[32 + waiting] = slot + _U(place)
             waiting += 1
             if waiting == GROUP_BLOCKS:
-                _finish_cohorts(waiting, table, polynomials, g, uneven, key, scratch, codes, out)
+                _finish_cohorts(
+                    waiting, bits, high, low, edge, slope, shift, polynomials, g, uneven, key, scratch, codes, out
+                )
                 waiting = 0
         done += count
     if waiting > 0:
-        _finish_cohorts(waiting, table, polynomials, g, uneven, key, scratch, codes, out)
+        _finish_cohorts(waiting, bits, high, low, edge, slope, shift, polynomials, g, uneven, key, scratch, codes, out)
     return bad
 
 

@@ -26,6 +26,7 @@ from fastdp.kernels.words import (
 )
 
 KEEP = -1
+UNDECIDED = -2
 OUT_OF_DOMAIN = 1
 
 _U = np.uint64
@@ -70,28 +71,61 @@ def _invert_wide(halves, eighths, codes, last, edge, slope, shift, margin, flags
     return bad
 
 
+@inlined
+def draw_entries(halves, eighths, bits, edge, slope, shift, margin, found):
+    """Write what each draw says, for protocols that keep something else than a code: KEEP, a report, or UNDECIDED."""
+    after, one = _W(edge + _U(1)), _U(1) << shift
+    close, below = one - margin, one - _U(1)
+    narrow_close, narrow_below = _W(close), _W(below)
+    if bits > _U(16):
+        for lane in range(found.size):
+            draw = (_W(halves[lane]) << _W(8)) | _W(eighths[lane])
+            product = _U(_W(draw - after)) * slope
+            report = np.int16(product >> shift)
+            entry = np.int16(KEEP) if draw < _W(edge) else report
+            flagged = (draw == _W(edge)) | ((draw > _W(edge)) & ((product & below) >= close))
+            found[lane] = np.int16(UNDECIDED) if flagged else entry
+    else:
+        for lane in range(found.size):
+            draw = _W(halves[lane])
+            product = _W(_W(draw - after) * _W(slope))
+            report = np.int16(product >> _W(shift))
+            entry = np.int16(KEEP) if draw < _W(edge) else report
+            flagged = (draw == _W(edge)) | ((draw > _W(edge)) & (_W(product & narrow_below) >= narrow_close))
+            found[lane] = np.int16(UNDECIDED) if flagged else entry
+
+
+@inlined
+def finish_entry(draw, bits, bounds_high, bounds_low, edge, slope, shift, key, work, blocks):
+    """KEEP or the report of an undecided draw: the further bits of its uniform number, against the exact bounds."""
+    high = (draw << (_U(64) - bits)) | (next_word(key, work, blocks) >> bits)
+    low = next_word(key, work, blocks)
+    if high < bounds_high[0] or (high == bounds_high[0] and low < bounds_low[0]):
+        return np.int64(KEEP)
+    most = bounds_high.size - 2
+    report = min(np.int64(((draw - edge - _U(1)) * slope) >> shift), most) if draw > edge else np.int64(0)
+    while report < most and (
+        high > bounds_high[report + 1] or (high == bounds_high[report + 1] and low >= bounds_low[report + 1])
+    ):
+        report += 1
+    while high < bounds_high[report] or (high == bounds_high[report] and low < bounds_low[report]):
+        report -= 1
+    return report
+
+
 @kernel
 def _finish_pending(count, bits, bounds_high, bounds_low, edge, slope, shift, key, scratch, codes, out):
-    """Finish up to sixteen flagged lanes: the further bits of their uniform numbers, against the exact bounds."""
+    """Finish up to sixteen flagged lanes; their slots wait in ``scratch.work[32:48]``."""
     work, blocks, pending = scratch.work, scratch.blocks, scratch.pending
     open_privates(key, work, blocks)
-    most = bounds_high.size - 2
     for i in range(count):
         select_private(work[32 + i], i, work)
         place, draw = pending[i, 0], _U(pending[i, 1])
-        high = (draw << (_U(64) - bits)) | (next_word(key, work, blocks) >> bits)
-        low = next_word(key, work, blocks)
-        if high < bounds_high[0] or (high == bounds_high[0] and low < bounds_low[0]):
+        entry = finish_entry(draw, bits, bounds_high, bounds_low, edge, slope, shift, key, work, blocks)
+        if entry == KEEP:
             out[place] = codes[place]
-            continue
-        report = min(np.int64(((draw - edge - _U(1)) * slope) >> shift), most) if draw > edge else np.int64(0)
-        while report < most and (
-            high > bounds_high[report + 1] or (high == bounds_high[report + 1] and low >= bounds_low[report + 1])
-        ):
-            report += 1
-        while high < bounds_high[report] or (high == bounds_high[report] and low < bounds_low[report]):
-            report -= 1
-        out[place] = report
+        else:
+            out[place] = entry
 
 
 @kernel

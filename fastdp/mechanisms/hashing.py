@@ -30,8 +30,9 @@ from fastdp.mechanisms.frequencies import (
     protocol_variance,
     unbiased,
 )
-from fastdp.noise.hashing import LARGEST_G, HashLaw, best_g, buckets, build, polynomials
-from fastdp.noise.krr import KRRLaw
+from fastdp.noise.hashing import LARGEST_G, HashLaw, best_g, buckets, polynomials
+from fastdp.noise.krr import KRRLaw, build_bounds
+from fastdp.noise.krr import KRRLaw, build_bounds
 from fastdp.noise.odds import resolvable_epsilon
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import ReportBlock, run_reports
@@ -136,23 +137,23 @@ class LocalHashing(FrequencyProtocol):
 
     def _block(self) -> ReportBlock:
         k, g = np.uint64(self.domain.size), np.uint64(self.g)
-        table, entries = build(self._law.krr)
+        bounds = build_bounds(self._law.krr)
 
         def block(key: Any, slot: Any, _first: int, values: np.ndarray, memory: Any, result: Parts) -> None:
             offsets = np.empty(TILE, np.uint32)
-            if fill_hashed(key, slot, table, entries, k, g, values, memory.scratch, offsets, *result):
+            if fill_hashed(key, slot, *bounds, k, g, values, memory.scratch, offsets, *result):
                 raise out_of_domain("LocalHashing")
 
         return block
 
     def _cohort_block(self) -> ReportBlock:
         k, g = np.uint64(self.domain.size), np.uint64(self.g)
-        table, entries = build(self._law.krr)
+        bounds = build_bounds(self._law.krr)
         public = polynomials(self.salt, self.cohorts)
 
         def block(key: Any, slot: Any, _first: int, values: np.ndarray, memory: Any, result: Parts) -> None:
             chosen = np.empty((3, TILE), np.uint32)
-            if fill_in_cohorts(key, slot, table, entries, k, g, public, values, memory.scratch, chosen, result[0]):
+            if fill_in_cohorts(key, slot, *bounds, k, g, public, values, memory.scratch, chosen, result[0]):
                 raise out_of_domain("LocalHashing")
 
         return block

@@ -12,23 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastdp.kernels.cells import CellTable
 from fastdp.kernels.hashing import LINE_BITS, PRIME
-from fastdp.noise import cells
-from fastdp.noise.digits import as_bytes
 from fastdp.noise.krr import KRRLaw
 
 PRIME_BITS = 31
 LARGEST_G = 4096
-"""Hashes that a table of 2**16 entries serves; beyond it more than 3 % of them would be ambiguous."""
-LARGEST_BYTE_TABLE = 126
-
-
-class Table(NamedTuple):
-    """A table of the law on the hashes, and its entries in the narrowest type."""
-
-    table: CellTable
-    entries: np.ndarray
+"""A hash is cut from 16 bits: with more hashes, they would be less even than one part in sixteen."""
 
 
 class Buckets(NamedTuple):
@@ -39,7 +28,7 @@ class Buckets(NamedTuple):
 
 
 def best_g(epsilon: float) -> int:
-    """The number of hashes that estimates best, e**epsilon + 1 rounded, as far as there are tables for it.
+    """The number of hashes that estimates best, e**epsilon + 1 rounded, up to LARGEST_G.
 
     >>> best_g(1.0)
     4
@@ -87,14 +76,6 @@ class HashLaw:
         """The probability to support a given other value: KEEP and a collision, or its hash by chance."""
         keep = self.krr.keep
         return keep * self.collision + (1 - keep) / self.krr.k
-
-
-@lru_cache(maxsize=64)
-def build(law: KRRLaw) -> Table:
-    """The table that says "keep" or names a hash; cached."""
-    slots, residues, _ = law.realised()
-    table = cells.arrange([0] * 8, slots, residues)
-    return Table(table, as_bytes(table.cells) if law.k <= LARGEST_BYTE_TABLE else table.cells)
 
 
 @lru_cache(maxsize=16)

@@ -11,16 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fastdp import rounding
-from fastdp.kernels.cells import CellTable
-from fastdp.kernels.krr import KEEP
-from fastdp.noise import cells
-from fastdp.noise.digits import as_bytes
 from fastdp.noise.rates import Rate
 from fastdp.noise.weights import PRECISION, exp_fixed
 
-LARGEST_TABLE = 4096
-"""Values of a domain that a table of 2**16 entries serves; beyond it more than 3 % of them would be ambiguous."""
-LARGEST_BYTE_TABLE = 126
 LARGEST_NARROW, LARGEST_WIDE = 126, 1 << 16
 """Values of a domain that one draw of 16 or of 24 bits serves; beyond it more than 1 in 100 would be flagged."""
 
@@ -34,13 +27,6 @@ class Bounds(NamedTuple):
     slope: np.uint64
     shift: np.uint64
     margin: np.uint64
-
-
-class Table(NamedTuple):
-    """A table and its entries in the narrowest type."""
-
-    table: CellTable
-    entries: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +43,6 @@ class KRRLaw:
         """e**epsilon - 1, rounded down: the weight of KEEP where every value has 1."""
         growth = (1 << 2 * PRECISION) // (exp_fixed(self.rate.numerator, self.rate.shift) + (1 << 16))
         return growth - (1 << PRECISION)
-
-    def realised(self) -> tuple[dict[int, int], dict[int, int], int]:
-        """Slots and residues of KEEP and of every value; what rounding leaves over goes to two of the values."""
-        weights = {KEEP: self._excess(), **dict.fromkeys(range(self.k), 1 << PRECISION)}
-        return cells.realise(weights, (0, 1), 16)
 
     @property
     def keep(self) -> Fraction:
@@ -86,14 +67,6 @@ class KRRLaw:
         """
         excess = Fraction(4 * self.k, 1 << 126) * (1 + Fraction(math.ceil(math.exp(float(self.rate.exact)))))
         return rounding.float_up(self.rate.exact + excess)
-
-
-@lru_cache(maxsize=64)
-def build(law: KRRLaw) -> Table:
-    """The table of a law of up to LARGEST_TABLE values; cached."""
-    slots, residues, _ = law.realised()
-    table = cells.arrange([0] * 8, slots, residues)
-    return Table(table, as_bytes(table.cells) if law.k <= LARGEST_BYTE_TABLE else table.cells)
 
 
 @lru_cache(maxsize=64)

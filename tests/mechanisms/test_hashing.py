@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from fractions import Fraction
@@ -15,9 +16,9 @@ from scipy.stats import chisquare
 
 from fastdp.errors import InputCorruptError, ParameterError
 from fastdp.kernels.chacha import fill_plane
-from fastdp.kernels.krr import KEEP
 from fastdp.mechanisms.hashing import LocalHashing
 from fastdp.noise.hashing import buckets, polynomials
+from fastdp.noise.krr import build_bounds
 from tests.mechanisms import report_checks
 from tests.mechanisms.report_checks import key_of, seeded
 from tests.reference.hashing import COHORTS, PRIME, HashSampler, line, polynomial
@@ -31,16 +32,15 @@ def test_hashing__costs_no_more_than_stated():
     for _ in range(300):
         epsilon, g = 2 ** source.uniform(-19, 5.3), source.choice([None, 2, 3, 10, 97, 4096])
         mechanism = LocalHashing(epsilon=epsilon, domain=100, g=g, cohorts=source.choice([None, 7]))
-        slots, residues, ambiguous = mechanism._law.krr.realised()
-        mass = {v: slots[v] * 2**128 + ambiguous * residues[v] for v in slots}
-        assert sum(mass.values()) == 2**144
-        smallest = min(m for v, m in mass.items() if v != KEEP)
+        bounds = build_bounds(mechanism._law.krr)
+        starts = [int(high) << 64 | int(low) for high, low in zip(bounds.high, bounds.low, strict=True)]
+        kept, smallest = starts[0], min(b - a for a, b in itertools.pairwise([*starts[:-1], 2**128]))
         with mpmath.workprec(300):
             stated = mechanism.privacy.epsilon
-            realised = mpmath.log(1 + mpmath.mpf(mass[KEEP]) / smallest)
+            realised = mpmath.log(1 + mpmath.mpf(kept) / smallest)
             assert realised <= mpmath.mpf(stated) <= mpmath.mpf(epsilon)
             assert realised >= mpmath.mpf(epsilon) * (1 - mpmath.mpf(10) ** -6)
-            mutant = mass[KEEP] * (1 + mpmath.mpf(10) ** -8 * max(1, epsilon))  # keeps a hundred-millionth more
+            mutant = kept * (1 + mpmath.mpf(10) ** -8 * max(1, epsilon))  # keeps a hundred-millionth more
             assert mpmath.log(1 + mutant / smallest) > stated
 
 
@@ -118,15 +118,9 @@ def test_hashing__agrees_with_plain_python(epsilon, g, k):
     mechanism, rng = LocalHashing(epsilon=epsilon, domain=k, g=g), seeded()
     sampler, values = HashSampler(mechanism, key_of(rng)), (np.arange(60_000) * 7 % k).astype(np.int32)
     reports = mechanism.randomize(values, rng=rng)
-    cells = np.array(sampler.cells.cells)
-    halves = np.zeros(59 * 512, np.uint32)
-    fill_plane(
-        np.array(key_of(seeded()), np.uint32), np.uint32(1), np.uint64(0), np.zeros(16, np.uint64), halves[:29696]
-    )
-    flagged = np.flatnonzero(cells[halves[:29696].view(np.uint16)] == -32768)[:40]
-    for slot in [*range(2_000), *flagged.tolist()]:
+    for slot in range(values.size):
         assert reports[slot].item() == sampler.report(slot, int(values[slot]))
-    assert sampler.finished >= 1
+    assert sampler.finished >= 1 or g == 2  # two draws in 65,536 are late there
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,11 @@ import pytest
 from scipy.stats import chisquare
 
 import fastdp as fd
-from fastdp.kernels.krr import KEEP
-from fastdp.kernels.words import EIGHTHS
 from fastdp.noise.krr import KRRLaw, build_bounds
 from fastdp.noise.rates import Rate
-from tests.reference.cells import HALVES, PRIVATE
-from tests.reference.chacha import Private, plane_word
+from tests.reference.cells import PRIVATE
+from tests.reference.chacha import Private
+from tests.reference.krr import KEEP, entry
 
 LABELS = ["cold", "flu", "none"]
 
@@ -71,28 +70,9 @@ def test_krr__agrees_with_plain_python(k, epsilon):
     values = np.arange(20_000) % k
     reports = mechanism.randomize(values, rng=rng)
     keep = int(mechanism._law.keep * 2**128)
-    bits = 16 if k <= 126 else 24
     for slot in range(values.size):
-        draw = plane_word(key, HALVES, slot, 16)
-        if bits == 24:
-            draw = draw << 8 | plane_word(key, int(EIGHTHS), slot, 8)
-        first, last = draw << 128 - bits, ((draw + 1) << 128 - bits) - 1
-        outcomes = {_share(bound, keep, k) for bound in (first, last)}
-        if len(outcomes) > 1:
-            private = Private(key, slot, PRIVATE)
-            outcomes = {_share(first | (private.next() >> bits) << 64 | private.next(), keep, k)}
-        (report,) = outcomes
+        report, _ = entry(key, slot, keep, k, Private(key, slot, PRIVATE))
         assert reports[slot] == (values[slot] if report == KEEP else report)
-
-
-def _share(uniform, keep, k):
-    """Whose share of [0, 2**128) the number lies in: what is kept comes first, then k shares, rounded down."""
-    if uniform < keep:
-        return KEEP
-    value = (uniform - keep) * k // (2**128 - keep)
-    while keep + (2**128 - keep) * (value + 1) // k <= uniform and value < k - 1:
-        value += 1
-    return value
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ import hashlib
 
 import numpy as np
 
-from fastdp.kernels.krr import KEEP
-from fastdp.noise.hashing import build
-from tests.reference.cells import AMBIGUOUS, HALVES, PRIVATE, CellSampler
+from tests.reference.cells import PRIVATE
 from tests.reference.chacha import Private, plane_word
+from tests.reference.krr import KEEP, entry
 from tests.reference.private import below
 
 FACTORS, OFFSETS, COHORTS = 100, 101, 102
@@ -37,27 +36,24 @@ class HashSampler:
     """Reports of one mechanism for one key."""
 
     def __init__(self, mechanism, key):
-        law = mechanism._law.krr
         self.m, self.key = mechanism, key
-        self.cells = CellSampler.of_table(build(law).table, law.realised()[1], key)
+        self.keep = int(mechanism._law.krr.keep * 2**128)
         self.finished = 0
 
     def _entry(self, slot: int, private: Private) -> int:
-        entry = self.cells.cells[plane_word(self.key, HALVES, slot, 16)]
-        if entry == AMBIGUOUS:
-            self.finished += 1
-            entry = self.cells._residue(private)
-        return entry
+        found, late = entry(self.key, slot, self.keep, self.m.g, private)
+        self.finished += late
+        return found
 
     def report(self, slot: int, value: int) -> tuple[int, int]:
         """Seed and value."""
         seed = plane_word(self.key, FACTORS, slot, 32) | plane_word(self.key, OFFSETS, slot, 32) << 32
-        entry = self._entry(slot, Private(self.key, slot, PRIVATE))
-        return seed, int(line(seed, value, self.m.g)) if entry == KEEP else entry
+        found = self._entry(slot, Private(self.key, slot, PRIVATE))
+        return seed, int(line(seed, value, self.m.g)) if found == KEEP else found
 
     def cohort_report(self, slot: int, value: int) -> int:
         cohorts, private = self.m.cohorts, Private(self.key, slot, PRIVATE)
         product = plane_word(self.key, COHORTS, slot, 32) * cohorts
         cohort = below(cohorts, private) if product % 2**32 < 2**32 % cohorts else product >> 32
-        entry = self._entry(slot, private)
-        return cohort * self.m.g + (polynomial(self.m.salt, cohort, value, self.m.g) if entry == KEEP else entry)
+        found = self._entry(slot, private)
+        return cohort * self.m.g + (polynomial(self.m.salt, cohort, value, self.m.g) if found == KEEP else found)
