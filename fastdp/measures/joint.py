@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
-from fastdp.channels import Channel, DenseChannel
+from fastdp.channels import Channel
 from fastdp.measures.payoff import BLOCK, Payoff
 
 WRITTEN_OUT = 1 << 22
@@ -29,25 +30,18 @@ def column_maxima(channel: Channel, weights: np.ndarray) -> np.ndarray:
     return best
 
 
-def _matrix(channel: Channel) -> np.ndarray | None:
-    """The matrix, unless the channel is large and has products of its own."""
-    inputs, outputs = channel.shape
-    has_products = not isinstance(channel, DenseChannel) and type(channel).forward is not Channel.forward
-    return None if has_products and inputs * outputs > WRITTEN_OUT else channel.dense()
-
-
 def best_guesses(channel: Channel, prior: np.ndarray, payoff: Payoff, *, most: bool) -> tuple[np.ndarray, np.ndarray]:
     """For each output y, the most (or least) sum over x of prior[x] C[x, y] payoff(w, x), and the guess w that has it.
 
     One matrix product for all guesses, or one product of the channel for each. The first of equal guesses is taken.
     """
-    matrix = _matrix(channel)
+    matrix = channel.dense() if math.prod(channel.shape) <= WRITTEN_OUT else None
     outputs = np.arange(channel.shape[1])
     values = np.full(outputs.size, -np.inf if most else np.inf)
     chosen = np.zeros(outputs.size, np.intp)
     for first, part in payoff.blocks(max(channel.shape)):
         weights = part * prior
-        sums = np.stack([channel.forward(row) for row in weights]) if matrix is None else weights @ matrix
+        sums = channel.forward(weights) if matrix is None else weights @ matrix
         here = sums.argmax(axis=0) if most else sums.argmin(axis=0)
         found = sums[here, outputs]
         better = found > values if most else found < values
