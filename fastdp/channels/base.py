@@ -45,7 +45,7 @@ class Channel(ABC):
         estimates by about 1e-3.
 
         >>> channel = Channel.from_matrix([[0.75, 0.25], [0.25, 0.75]])
-        >>> channel.forward([0.7, 0.3]).tolist()
+        >>> channel.forward([0.7, 0.3]).round(6).tolist()
         [0.6, 0.4]
         >>> round(channel.epsilon(), 6)
         1.098612

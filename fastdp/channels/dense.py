@@ -2,51 +2,157 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from typing import Any, Literal
+
 import numpy as np
 
+from fastdp import validation
 from fastdp.channels.base import Channel
+from fastdp.channels.observed import Observed
 from fastdp.errors import ParameterError
+from fastdp.kernels.dense import BLOCK, HALF_BITS, step_dense, step_narrow
 
 ROW_TOLERANCE = 1e-9
 LARGEST_DENSE = 20_000
 """Inputs of a channel that a mechanism writes out in full; 3 GB."""
+STRIP = 256
+"""Outputs that are read or written together."""
+LINE = 64
+"""Bytes of a line of the cache."""
+HALF_UNIT = 2.0**-95
+"""A 16-bit entry stands for this part of a probability: the largest of a column has the largest exponent."""
+
+Storage = Literal["float64", "float32", "float16"]
 
 
 class DenseChannel(Channel):
-    """A matrix of probabilities, inputs by outputs; it is checked and not copied if it is float64 already."""
+    """A matrix of probabilities, inputs by outputs; it is checked and copied.
 
-    def __init__(self, matrix: np.ndarray, storage: str = "float64") -> None:  # noqa: ARG002
+    It is stored by outputs, each multiplied by the power of two that brings its largest entry between 1/2 and 1: so
+    nothing is rounded in 64 bits, outputs of any small probability keep all their digits in fewer bits, and quotients
+    by d do not overflow. In 32 bits an entry is off by at most 6e-8 of itself. In 16 bits, 5 of exponent and 11 of
+    fraction, it is off by at most 2.5e-4 of itself, and 0 if it is below 2**-30 of the output's largest.
+    """
+
+    def __init__(self, matrix: Any, storage: Storage = "float64") -> None:
         matrix = np.asarray(matrix, np.float64)
+        self.storage = validation.one_of("Channel", "storage", storage, ("float64", "float32", "float16"))
         if matrix.ndim != 2 or not matrix.size:
             raise ParameterError("Channel: the matrix must have two dimensions and at least one entry")
-        if not np.isfinite(matrix).all() or (matrix < 0).any():
+        if not matrix.min() >= 0:  # also where it is nan
             raise ParameterError("Channel: the matrix must hold finite probabilities >= 0")
-        if np.abs(matrix.sum(axis=1) - 1).max() > ROW_TOLERANCE:
+        if not np.abs(matrix.sum(axis=1) - 1).max() <= ROW_TOLERANCE:
             raise ParameterError(f"Channel: each row must sum to 1 within {ROW_TOLERANCE:g}; divide it by its sum")
-        self._matrix = matrix
+        self._exponents = -np.frexp(matrix.max(axis=0))[1]
+        self._scales = np.ldexp(1.0, -self._exponents)
+        kind = {"float64": np.float64, "float32": np.float32, "float16": np.uint16}[self.storage]
+        self._stored = _empty_aligned(matrix.shape[::-1], kind)
+        for strip in self._strips():
+            self._stored[strip] = self._encode(np.ldexp(matrix[:, strip], self._exponents[strip]).T)
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self._matrix.shape[0], self._matrix.shape[1]
+        return self._stored.shape[1], self._stored.shape[0]
+
+    def _strips(self) -> Iterator[slice]:
+        """All outputs, a strip at a time; all at once where no entry needs decoding."""
+        size = self.shape[1]
+        for start in range(0, size, STRIP):
+            yield slice(start, min(start + STRIP, size))
+
+    def _encode(self, scaled: np.ndarray) -> np.ndarray:
+        if self.storage != "float16":
+            return scaled
+        bits = (scaled * HALF_UNIT).astype(np.float32).view(np.uint32)
+        rounded = np.minimum((bits + (1 << HALF_BITS - 1)) >> HALF_BITS, (1 << 16) - 1)
+        return np.where(rounded < 1 << 11, 0, rounded)
+
+    def _decode(self, entries: np.ndarray) -> np.ndarray:
+        if self.storage != "float16":
+            return entries.astype(np.float64, copy=False)
+        return (entries.astype(np.uint32) << HALF_BITS).view(np.float32) * (1 / HALF_UNIT)
 
     def row(self, x: int) -> np.ndarray:
         self._check(x)
-        return self._matrix[x].copy()
+        return self._decode(np.ascontiguousarray(self._stored[:, x])) * self._scales
 
     def dense(self) -> np.ndarray:
-        return self._matrix.copy()
+        out = np.empty(self.shape)
+        for strip in self._strips():
+            out[:, strip] = self._decode(self._stored[strip]).T * self._scales[strip]
+        return out
 
     def _forward(self, p: np.ndarray) -> np.ndarray:
-        return p @ self._matrix
+        if self.storage == "float64":
+            return (p @ self._stored.T) * self._scales
+        parts = [p @ self._decode(self._stored[strip]).T for strip in self._strips()]
+        return np.concatenate(parts, axis=-1) * self._scales
 
     def _backward(self, w: np.ndarray) -> np.ndarray:
-        return self._matrix @ w
+        scaled = w * self._scales
+        if self.storage == "float64":
+            return scaled @ self._stored
+        return sum(
+            (scaled[..., strip] @ self._decode(self._stored[strip]) for strip in self._strips()), start=np.zeros(())
+        )
 
-    def _forward_all(self, rows: np.ndarray) -> np.ndarray:
-        return rows @ self._matrix
-
-    def _backward_all(self, rows: np.ndarray) -> np.ndarray:
-        return rows @ self._matrix.T
+    _forward_all, _backward_all = _forward, _backward
 
     def _select(self, inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
-        return self._matrix[np.ix_(inputs, outputs)]
+        part = self._decode(self._stored[np.ix_(outputs, inputs)])
+        return np.ascontiguousarray(part.T * self._scales[outputs])
+
+    def prepare(self, counts: Any) -> Observed:
+        observed = Observed(self, counts)
+        return observed if observed.counts.ndim > 1 else ObservedDense(self, counts, self._stored, self._exponents)
+
+
+def _empty_aligned(shape: tuple[int, ...], kind: type) -> np.ndarray:
+    """An array that starts with a line of the cache: a sixth less time at 100 x 100."""
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    raw = np.empty(size + LINE, np.uint8)
+    start = -raw.ctypes.data % LINE
+    return raw[start : start + size].view(kind).reshape(shape)
+
+
+class ObservedDense(Observed):
+    """The matrix is read once, and only the outputs that were observed."""
+
+    def __init__(self, channel: DenseChannel, counts: Any, stored: np.ndarray, exponents: np.ndarray) -> None:
+        super().__init__(channel, counts)
+        listed = np.flatnonzero(self.counts)
+        padding = -listed.size % BLOCK
+        self._listed = np.concatenate((listed, np.zeros(padding, np.int64)))
+        padded = np.concatenate((self.counts[listed], np.zeros(padding)))
+        self._size, self._stored = (channel.shape[0],), stored
+        self._offset = math.log(2) * float(self.counts @ exponents)
+        """What the powers of two add to the log-likelihood."""
+        self._wide = stored.dtype == np.float64
+        if self._wide:
+            self._weighed = padded
+            return
+        # in 16 bits, factors that keep all of single precision's numbers away from the ends of its range
+        total = float(self.total)
+        raised, unit, self._weight_unit, lowered = (
+            (2.0**64, 2.0**-64 / HALF_UNIT, 2.0**20, 2.0**-20 / HALF_UNIT)
+            if stored.dtype == np.uint16
+            else (1.0, 1.0, 1.0, 1.0)
+        )
+        self._weighed, self._factor = padded / (total or 1.0), lowered * total
+        self._raised, self._unit = np.float64(raised), unit
+
+    def gradient(self, p: Any) -> tuple[np.ndarray, float]:
+        p = np.ascontiguousarray(p, np.float64)
+        if p.shape != self._size:
+            raise ParameterError(f"gradient: p must have {self._size[0]} entries, got shape {p.shape}")
+        out, d = np.empty(self._size), np.empty(self._listed.size)
+        if self._wide:
+            return out, step_dense(self._stored, self._listed, self._weighed, p, d, out) - self._offset
+        narrow = (p * self._raised).astype(np.float32)
+        part = np.empty(self._size, np.float32)
+        mean = step_narrow(
+            self._stored, self._listed, self._weighed, narrow, self._unit, self._weight_unit, self._factor, d, part, out
+        )
+        return out, mean * float(self.total) - self._offset
