@@ -84,15 +84,19 @@ def _gaussian_weights(rate: Rate, m: int) -> dict[int, int]:
 
 
 def realise(
-    weights: dict[int, int], outermost: tuple[int, int], bits: int
+    weights: dict[int, int], outermost: tuple[int, int], bits: int, entries: np.ndarray | None = None
 ) -> tuple[dict[int, int], dict[int, int], int]:
     """Slots and residues of each outcome, and the number of ambiguous entries of a table of 2**bits entries.
 
+    Pre:  ``entries``, if the table is given, hold no outcome more often than its share of them.
     Post: every outcome but the outermost two is rounded down by less than 3 * 2**-128 of the ambiguous part, and what
           is left over goes to the outermost: rounding makes more noise, never less.
     """
     total = sum(weights.values())
-    slots = {v: 0 if v in (TAIL_UP, TAIL_DOWN) else (w << bits) // total for v, w in weights.items()}
+    if entries is None:
+        slots = {v: 0 if v in (TAIL_UP, TAIL_DOWN) else (w << bits) // total for v, w in weights.items()}
+    else:
+        slots = {v: int(np.count_nonzero(entries == v)) for v in weights}
     ambiguous = (1 << bits) - sum(slots.values())
     residues = {
         v: (((w << bits) - slots[v] * total) << RESIDUE_BITS) // (ambiguous * total) for v, w in weights.items()
@@ -137,11 +141,14 @@ def realised(
     wrap: int,
     bits: int = 16,
     quadratic: bool = False,
+    entries: np.ndarray | None = None,
 ) -> Realised:
-    """The integers that a table of 2**bits entries makes of the weights, and the table."""
-    slots, residues, ambiguous = realise(weights, outermost, bits)
-    law = _law(rate, quadratic, m, wrap, bits)
-    return Realised(rate, quadratic, m, wrap, 1 << bits, ambiguous, slots, residues, arrange(law, slots, residues))
+    """The integers that a table of 2**bits entries makes of the weights, and the table; or those of given entries."""
+    slots, residues, ambiguous = realise(weights, outermost, bits, entries)
+    table = arrange(_law(rate, quadratic, m, wrap, bits), slots, residues)
+    if entries is not None:
+        table = table._replace(cells=entries)
+    return Realised(rate, quadratic, m, wrap, 1 << bits, ambiguous, slots, residues, table)
 
 
 def _law(rate: Rate, quadratic: bool, m: int, wrap: int, bits: int) -> list[int]:

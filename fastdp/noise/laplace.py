@@ -59,7 +59,7 @@ class LaplaceLaw:
     def sampler(self) -> Fill:
         if digits.serves(self.rate):
             two = digits.build(self.rate)
-            tables = two.coarse.table, two.fine.table, two.coarse_bytes, two.fine_bytes
+            tables = two.coarse.table, two.fine.table, two.coarse_bytes, two.curve
             return lambda key, slot, _first, _steps, scratch, out: fill_digit_noise(key, slot, *tables, scratch, out)
         table = cells.build(self.rate, quadratic=False).table
         return lambda key, slot, _first, _steps, scratch, out: kernel.fill_cell_noise(key, slot, table, scratch, out)

@@ -29,7 +29,7 @@ def tables_of(scale: float) -> digits.Digits:
 
 def draw(tables: digits.Digits, start: int, count: int) -> np.ndarray:
     out = np.zeros(count, np.int64)
-    entries = (tables.coarse.table, tables.fine.table, tables.coarse_bytes, tables.fine_bytes)
+    entries = (tables.coarse.table, tables.fine.table, tables.coarse_bytes, tables.curve)
     fill_digit_noise(KEY, np.uint64(start), *entries, words.make_scratch(), out)
     return out
 
@@ -75,6 +75,22 @@ def test_fill_digit_noise__follows_its_law(scale):
     assert chisquare_p(draws, laplace_pmf(rate, reach), -reach) > 1e-3
     assert chisquare_p(draws, laplace_pmf(rate, reach), -reach, bins=100) > 1e-3
     assert chisquare_p(draws, laplace_pmf(rate / 1.01, reach), -reach, bins=100) < 1e-6
+
+
+def test_digits__the_curve_is_the_table():
+    """Every half word, over the whole range of scales: in double precision and by hand the same digit, or ambiguous."""
+    source = random.Random(5)
+    for scale in [*SCALES, 255.9, 256.0, 1023.9, *(2 ** source.uniform(7, 11) for _ in range(40))]:
+        tables = digits.build.__wrapped__(Rate.below(1 / Fraction(scale)))
+        x = np.arange(1 << 16).astype(np.float32)
+        place = np.zeros(1 << 16, np.float32)
+        for coefficient in tables.curve[3::-1]:
+            place = place * x + coefficient
+        place = place * x
+        digit = place.astype(np.int32)
+        due = np.where(place - digit.astype(np.float32) >= tables.curve[4], AMBIGUOUS, digit)
+        assert np.array_equal(tables.fine.table.cells, due)
+        assert tables.fine.ambiguous <= 1.2 * 2**tables.coarse.m
 
 
 def test_digits__cost_no_more_than_stated():
