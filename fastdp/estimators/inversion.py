@@ -1,0 +1,108 @@
+"""Estimation by inverting the channel: unbiased, not always a distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fastdp import validation
+from fastdp.channels import LARGEST_DENSE, Channel, GeometricChannel, KRRChannel
+from fastdp.errors import NotIdentifiableError, ParameterError
+from fastdp.estimators.problem import read_counts
+from fastdp.estimators.simplex import clip_simplex, project_simplex
+
+LARGEST_CONDITION = 1e12
+"""Beyond it, rounding alone could change the estimate in its fourth digit."""
+
+
+def invert(channel: Channel, counts: Any, project: str | None = None) -> np.ndarray:
+    """The solution p of p C = counts / n, unbiased; least squares where there are more outputs than inputs.
+
+    It may hold negative numbers. ``project="clip"`` sets them to 0 and divides by the sum, ``"simplex"`` takes the
+    nearest distribution. O(k) for k-RR and for the geometric on a line, O(k**3) otherwise. A channel whose rows depend
+    on each other, or nearly, is refused: then only :func:`ibu` helps.
+
+    >>> from fastdp.channels import KRRChannel
+    >>> survey = KRRChannel(2, 0.75, 0.25)
+    >>> invert(survey, [60, 40]).round(6).tolist()
+    [0.7, 0.3]
+    >>> invert(survey, [80, 20]).round(6).tolist()
+    [1.1, -0.1]
+    >>> invert(survey, [80, 20], project="simplex").tolist()
+    [1.0, 0.0]
+    """
+    if not isinstance(channel, Channel):
+        raise ParameterError(f"invert: channel must be a Channel, got {type(channel).__name__}")
+    if project is not None:
+        validation.one_of("invert", "project", project, ("clip", "simplex"))
+    counts = read_counts("invert", counts, channel.shape[1])
+    shares = counts / counts.sum()
+    if isinstance(channel, KRRChannel):
+        p = _invert_krr(channel, shares)
+    elif isinstance(channel, GeometricChannel):
+        p = _invert_line(channel, shares)
+    else:
+        p = _solve(channel, shares)
+    if project is None:
+        return p
+    return clip_simplex(p) if project == "clip" else project_simplex(p)
+
+
+def _unidentifiable(reason: str) -> NotIdentifiableError:
+    return NotIdentifiableError(
+        f"invert: the channel {reason}, so many distributions give the same outputs; ibu(channel, counts) finds one of "
+        "the likeliest"
+    )
+
+
+def _invert_krr(channel: KRRChannel, shares: np.ndarray) -> np.ndarray:
+    row = channel.row(0)
+    p, q = float(row[0]), float(row[-1]) if row.size > 1 else 0.0
+    if abs(p - q) * LARGEST_CONDITION <= 1:
+        raise _unidentifiable("has equal rows")
+    return (shares - q) / (p - q)
+
+
+def _invert_line(channel: GeometricChannel, shares: np.ndarray) -> np.ndarray:
+    """(shares / c) T, with T = K**-1 tridiagonal: -a beside and 1 + a**2, at the ends 1, on the diagonal."""
+    if shares.size == 1:
+        return np.ones(1)
+    rate = channel.epsilon(1)
+    a, complement = math.exp(-rate), -math.expm1(-rate)
+    if complement * complement * LARGEST_CONDITION <= 1:
+        raise _unidentifiable("has nearly equal rows")
+    v = shares * ((1 + a) / complement)
+    v[[0, -1]] *= complement
+    p = (1 + a * a) * v
+    p[[0, -1]] = v[[0, -1]]
+    p[1:] -= a * v[:-1]
+    p[:-1] -= a * v[1:]
+    return p / (complement * (1 + a))
+
+
+def _solve(channel: Channel, shares: np.ndarray) -> np.ndarray:
+    inputs, outputs = channel.shape
+    if outputs < inputs:
+        raise _unidentifiable(f"has fewer outputs, {outputs}, than inputs, {inputs}")
+    if outputs > LARGEST_DENSE:
+        raise ParameterError(
+            f"invert: a channel with {outputs} outputs is too large to solve, {LARGEST_DENSE} is the most; use ibu"
+        )
+    matrix = channel.dense()
+    if inputs == outputs:
+        try:
+            inverse = np.linalg.inv(matrix)
+        except np.linalg.LinAlgError:
+            raise _unidentifiable("is singular") from None
+        condition = np.abs(matrix).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
+        if not condition <= LARGEST_CONDITION:
+            raise _unidentifiable(f"is ill-conditioned ({condition:.0e})")
+        p = shares @ inverse
+        p += (shares - p @ matrix) @ inverse  # one step of refinement
+        return p
+    p, _, rank, singular = np.linalg.lstsq(matrix.T, shares, rcond=None)
+    if rank < inputs or singular[0] > LARGEST_CONDITION * singular[-1]:
+        raise _unidentifiable("has rows that depend on each other")
+    return p

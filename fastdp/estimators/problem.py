@@ -1,0 +1,134 @@
+"""The likelihood to maximise: checked counts of the outputs of one channel or several, and its gradient."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fastdp.channels import Channel
+from fastdp.errors import NotIdentifiableError, ParameterError
+
+SMALLEST_COLUMN = 1e-100
+"""Columns whose entries are all below are scaled up: squares of them would leave the range of float64."""
+
+
+def read_counts(owner: str, counts: Any, size: int, *, dimensions: int = 1) -> np.ndarray:
+    """Counts as float64: finite, not negative, one for each of ``size`` outputs, and not all zero.
+
+    >>> read_counts("ibu", [3, 1], 3)
+    Traceback (most recent call last):
+    fastdp.errors.ParameterError: ibu: counts must have one entry per output of the channel, 3, got 2
+    """
+    try:
+        given = np.asarray(counts)
+    except (TypeError, ValueError):
+        given = np.zeros(0, object)
+    if given.ndim != dimensions or given.dtype.kind not in "iuf":
+        raise ParameterError(f"{owner}: counts must be {'a one' if dimensions == 1 else 'a two'}-dimensional array "
+                             "of numbers")  # fmt: skip
+    if given.shape[-1] != size:
+        raise ParameterError(
+            f"{owner}: counts must have one entry per output of the channel, {size}, got {given.shape[-1]}"
+        )
+    values = given.astype(np.float64)
+    total = values.sum(axis=-1)
+    if not np.isfinite(total).all() or not np.isfinite(values).all() or (values < 0).any():
+        raise ParameterError(f"{owner}: counts must be finite numbers >= 0")
+    if not (total > 0).all():
+        raise ParameterError(f"{owner}: counts must not all be zero; there is nothing to estimate from")
+    return values
+
+
+def read_start(owner: str, start: Any, size: int) -> np.ndarray:
+    """A start inside the simplex, uniform unless given; an entry of zero could never grow."""
+    if start is None:
+        return np.full(size, 1 / size)
+    try:
+        p = np.asarray(start, np.float64)
+    except (TypeError, ValueError):
+        p = np.zeros(0)
+    if p.shape != (size,) or not np.isfinite(p).all() or (p <= 0).any() or abs(p.sum() - 1) > 1e-6:
+        raise ParameterError(f"{owner}: start must hold {size} probabilities > 0 that sum to 1, one per input")
+    return p / p.sum()
+
+
+class Problem:
+    """The mean log-likelihood of counts, over distributions of inputs.
+
+    With shares q of the counts and d = p C, it is sum(q log d), and its gradient is G = C (q / d): at any p on the
+    simplex the best value is at most log max G away.
+    """
+
+    def __init__(self, owner: str, parts: Sequence[tuple[Channel, Any]]) -> None:
+        if not parts:
+            raise ParameterError(f"{owner}: give at least one pair of a channel and its counts")
+        for channel, _ in parts:
+            if not isinstance(channel, Channel):
+                raise ParameterError(
+                    f"{owner}: channel must be a Channel, got {type(channel).__name__}; a matrix becomes one by "
+                    "DenseChannel(matrix)"
+                )
+        sizes = {channel.shape[0] for channel, _ in parts}
+        if len(sizes) > 1:
+            raise ParameterError(f"{owner}: channels must have the same inputs, got {sorted(sizes)} of them")
+        self.owner = owner
+        self.size = sizes.pop()
+        self.channels = tuple(channel for channel, _ in parts)
+        self.counts = tuple(read_counts(owner, counts, channel.shape[1]) for channel, counts in parts)
+        self.n = float(sum(float(counts.sum()) for counts in self.counts))
+        self.shares = tuple(counts / self.n for counts in self.counts)
+        self._terms = [_prepare(owner, channel, q) for channel, q in zip(self.channels, self.shares, strict=True)]
+
+    def gradient(self, p: np.ndarray) -> tuple[np.ndarray, float]:
+        """G and the mean log-likelihood at p; -inf where some output that occurred has no probability."""
+        with np.errstate(all="ignore"):
+            g, likelihood = self._terms[0].gradient(p)
+            for term in self._terms[1:]:
+                more, also = term.gradient(p)
+                g, likelihood = g + more, likelihood + also
+        if not math.isfinite(likelihood) or not math.isfinite(g.sum()):
+            return g, -math.inf
+        return g, likelihood
+
+    def columns(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The entries of these inputs and of all outputs that occurred, side by side, and the shares of the latter.
+
+        Columns of tiny entries come scaled: a factor per output changes neither G nor the curvature.
+        """
+        pieces = [term.columns(rows) for term in self._terms]
+        if len(pieces) == 1:
+            return pieces[0]
+        return np.hstack([piece[0] for piece in pieces]), np.concatenate([piece[1] for piece in pieces])
+
+    def with_counts(self, counts: Sequence[np.ndarray]) -> Problem:
+        """The same channels with other counts."""
+        return Problem(self.owner, list(zip(self.channels, counts, strict=True)))
+
+
+class _Term:
+    """One channel with its shares."""
+
+    def __init__(self, channel: Channel, q: np.ndarray) -> None:
+        self._channel, self._q = channel, q
+        self._seen = np.flatnonzero(q)
+        self.gradient = channel.prepare(q).gradient
+
+    def columns(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        part = self._channel.select(rows, self._seen)
+        largest = part.max(axis=0, initial=0.0)
+        rare = (largest > 0) & (largest < SMALLEST_COLUMN)
+        if rare.any():
+            part[:, rare] /= largest[rare]
+        return part, self._q[self._seen]
+
+
+def _prepare(owner: str, channel: Channel, q: np.ndarray) -> _Term:
+    chances = channel.forward(np.ones(channel.shape[0]))[q > 0]  # over inputs: a mean of the rarest would be 0
+    if not (chances > 0).all():
+        raise NotIdentifiableError(
+            f"{owner}: counts are positive for an output that the channel never gives; they are not of this channel"
+        )
+    return _Term(channel, q)

@@ -1,0 +1,125 @@
+"""Linear-time filters for points on the simplex: Euclidean projection, and the maximum likelihood of k-RR.
+
+Both look for one threshold that a sum over the entries above it decides. One pass guesses the set from below and above
+as it goes, later ones drop what falls under the threshold; two to four passes in practice. [Condat 2016]
+"""
+
+from __future__ import annotations
+
+import math
+
+from fastdp.kernels.jit import kernel
+
+
+@kernel
+def apply_simplex(values, kept, spare, out):
+    """Write the Euclidean projection of ``values`` onto the simplex.
+
+    Pre:  values are finite; kept, spare and out have the size of values, out may be values itself.
+    Post: out[i] = max(0, values[i] - t), with t such that they sum to 1.
+    """
+    top = values[0]
+    for i in range(1, values.size):
+        top = max(top, values[i])
+    count, waiting = 1, 0
+    kept[0] = values[0] - top  # differences to the largest: with 1e17 a sum of 1 would be lost
+    threshold = kept[0] - 1.0
+    for i in range(1, values.size):
+        value = values[i] - top
+        if value > threshold:
+            threshold += (value - threshold) / (count + 1)
+            if threshold > value - 1.0:
+                kept[count] = value
+                count += 1
+            else:
+                for j in range(count):
+                    spare[waiting + j] = kept[j]
+                waiting += count
+                kept[0] = value
+                count = 1
+                threshold = value - 1.0
+    for j in range(waiting):
+        if spare[j] > threshold:
+            kept[count] = spare[j]
+            count += 1
+            threshold += (spare[j] - threshold) / count
+    changed = True
+    while changed:
+        total = 0.0
+        for j in range(count):
+            total += kept[j]
+        threshold = (total - 1.0) / count  # summed afresh: running means drift by an ulp per entry
+        left = 0
+        for j in range(count):
+            value = kept[j]
+            if value > threshold:
+                kept[left] = value
+                left += 1
+        changed = left != count
+        count = left
+    for i in range(values.size):
+        out[i] = max(0.0, values[i] - top - threshold)
+
+
+@kernel
+def fill_krr_likeliest(counts, p, q, kept, out, summary):
+    """Write the maximum-likelihood distribution of inputs whose k-RR reports have these counts.
+
+    Pre:  p > q >= 0, p + (k - 1) q = 1; kept and out have the size of counts; summary has size 3.
+    Post: with c = q / (p - q), out[x] = max(0, counts[x] / t - c), where t is such that they sum to 1; summary is the
+          sum of the counts, the log-likelihood and the largest G_x. The sum is not finite, or 0, or out holds a
+          negative number or nan, where the counts are no counts.
+    """
+    c = q / (p - q)
+    total = 0.0
+    least = 0.0
+    for i in range(counts.size):
+        value = float(counts[i])
+        total += value
+        least = min(least, value)
+    summary[0] = total if least >= 0.0 else -math.inf
+    if not (0.0 < summary[0] < math.inf):
+        return
+    count = 0
+    scale = total / (1.0 + c * counts.size)  # the threshold if all were kept: it only rises from here
+    for i in range(counts.size):
+        value = float(counts[i])
+        if value > c * scale:
+            kept[count] = value
+            count += 1
+    changed = True
+    while changed:
+        mass = 0.0
+        for j in range(count):
+            mass += kept[j]
+        scale = mass / (1.0 + c * count)
+        left = 0
+        for j in range(count):
+            value = kept[j]
+            if value > c * scale:
+                kept[left] = value
+                left += 1
+        changed = left != count
+        count = left
+    likelihood = weights = largest = 0.0
+    dropped = most = 0.0
+    for i in range(counts.size):
+        value = float(counts[i])
+        estimate = value / scale - c
+        if estimate > 0.0:
+            predicted = q + (p - q) * estimate
+            likelihood += value * math.log(predicted)
+            weight = value / predicted
+            weights += weight
+            largest = max(largest, weight)
+            out[i] = estimate
+        else:  # all of them have probability q: one logarithm
+            dropped += value
+            most = max(most, value)
+            out[i] = 0.0
+    if dropped > 0.0:
+        likelihood += dropped * math.log(q)
+        weights += dropped / q
+        largest = max(largest, most / q)
+    summary[1] = likelihood
+    summary[2] = (q * weights + (p - q) * largest) / total
