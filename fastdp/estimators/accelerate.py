@@ -1,0 +1,67 @@
+"""First-order estimation: expectation-maximisation as taught, and accelerated in log space."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fastdp.estimators.run import Run
+
+LEAST_LOG = -650.0
+"""Logarithms of probabilities go no lower: from much further down an input could never come back."""
+
+
+def run_em(run: Run, p: np.ndarray, iterations: int | None) -> None:
+    """Steps p <- p G, exactly as many as asked, or until the run stops; then the last point is evaluated.
+
+    Each step raises the likelihood, and keeps the sum of p. [Agrawal, Aggarwal 2001; ElSalamouny, Palamidessi 2020]
+    """
+    done = 0
+    while iterations is None or done < iterations:
+        g, _ = run.evaluate(p)
+        p = p * g
+        p /= p.sum()
+        done += 1
+    run.settle(p, *run.evaluate(p))
+
+
+def run_nesterov(run: Run, p: np.ndarray, until: float) -> None:
+    """Accelerated steps until the gap is at most ``until``, or for as long as they get on.
+
+    The step of EM, p G, is taken as the proximal step of Nesterov's scheme on logarithms; where the likelihood falls,
+    momentum is dropped and the plain step taken, which cannot fall.
+    """
+    logs = np.log(p)
+    g, likelihood = run.evaluate(p)
+    t = 1.0
+    plain = previous = _step(logs, g)
+    current = likelihood
+    while run.gap > until:
+        t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2
+        logs = _shift(plain + ((t - 1) / t_next) * (plain - previous)) if t > 1 else plain
+        p = _softmax(logs)
+        g, likelihood = run.evaluate(p)
+        if likelihood < current and t > 1:
+            t, logs = 1.0, plain
+            p = _softmax(logs)
+            g, likelihood = run.evaluate(p)
+            t_next = (1 + math.sqrt(5)) / 2
+        current = likelihood
+        previous, plain = plain, _step(logs, g)
+        t = t_next
+
+
+def _step(logs: np.ndarray, g: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return _shift(logs + np.log(g))
+
+
+def _shift(logs: np.ndarray) -> np.ndarray:
+    return np.maximum(logs - logs.max(), LEAST_LOG)
+
+
+def _softmax(logs: np.ndarray) -> np.ndarray:
+    p = np.exp(logs)
+    p /= p.sum()
+    return p

@@ -1,0 +1,270 @@
+"""Beyond maximum likelihood: estimates that stop before they fit the noise.
+
+The likeliest distribution of few reports through a channel that blurs is a few spikes, far from the truth. The number
+of steps away from uniform is what tells signal from noise, and the reports themselves can say where to stop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fastdp.errors import ParameterError
+from fastdp.estimators.accelerate import LEAST_LOG
+from fastdp.estimators.ibu import maximise
+from fastdp.estimators.intervals import Refit, bootstrap_spread, information_errors, seed_of
+from fastdp.estimators.problem import Problem
+from fastdp.estimators.result import Estimate
+from fastdp.estimators.run import certificate
+
+FOLDS = 10
+MOST_STEPS = 2_000
+PATIENCE = 100
+"""Steps to look ahead for a better score; as many again as the best so far took, if that is more."""
+SHARE_OF_ERROR = 0.5
+"""Of several numbers of steps, the smallest whose score is within this many standard errors of the best is taken."""
+LARGEST_REGULAR = 300
+"""Inputs up to which the likeliest distribution is tried first: where it is regular, nothing beats it."""
+LEAST_CHANCE = 1e-300
+SMOOTH_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """A distribution, the steps it took, and how to do the same to other counts."""
+
+    distribution: np.ndarray
+    steps: int
+    name: str
+    refit: Refit
+
+
+def fit_regularised(
+    problem: Problem, regularize: str | None, *, shape: tuple[int, ...] | None = None, **options: Any
+) -> Estimate:
+    """The estimate by one of the rules, with the gap and spread of what it found."""
+    uniform = np.full(problem.size, 1 / problem.size)
+    if regularize is None:
+        return maximise(problem, uniform, **options)
+    if regularize == "cv" and problem.size <= LARGEST_REGULAR:
+        likeliest = maximise(problem, uniform, **{**options, "tolerance": min(1e-3 / problem.n, 1e-9)})
+        if information_errors(problem, likeliest) is not None:
+            return replace(likeliest, method=f"maximum likelihood, which is regular here ({likeliest.method})")
+    if regularize == "cv":
+        fit = _fit_cv(problem)
+    elif regularize == "early":
+        fit = _fit_early(problem)
+    else:
+        fit = _fit_smooth(problem, shape or (problem.size,))
+    g, likelihood = problem.gradient(fit.distribution)
+    gap = certificate(g) if likelihood > -math.inf else math.inf
+    return Estimate(
+        fit.distribution,
+        gap,
+        likelihood * problem.n,
+        fit.steps,
+        fit.name,
+        problem.n,
+        None,
+        lambda estimate: bootstrap_spread(problem, estimate, fit.refit),
+    )
+
+
+def _shares(counts: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Rows of counts of each channel, divided by what each row has over all channels."""
+    total = sum(part.sum(axis=1, keepdims=True) for part in counts)
+    return [part / total for part in counts]
+
+
+def _product(problem: Problem, shares: Sequence[np.ndarray], rows: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """G of each row, and the probabilities of outputs by channel."""
+    g = np.zeros(rows.shape)
+    chances = []
+    for channel, q in zip(problem.channels, shares, strict=True):
+        d = np.maximum(channel.forward(rows), LEAST_CHANCE)  # a transform may leave a rounded zero, or below
+        g += channel.backward(q / d)
+        chances.append(d)
+    return np.maximum(g, 0.0), chances
+
+
+def _accelerated(problem: Problem, counts: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray, list[np.ndarray]]]:
+    """Accelerated steps from uniform, of all rows in step: their number, the rows, and their outputs' probabilities.
+
+    Momentum is never dropped, so that a number of steps means the same for every row.
+    """
+    shares = _shares(counts)
+    rows = np.full((len(shares[0]), problem.size), 1 / problem.size)
+    plain: np.ndarray | None = None
+    t, step = 1.0, 0
+    while True:
+        g, chances = _product(problem, shares, rows)
+        yield step, rows, chances
+        with np.errstate(divide="ignore"):
+            stepped = np.maximum(np.log(rows * g), LEAST_LOG)
+        t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2
+        logs = stepped if plain is None else stepped + ((t - 1) / t_next) * (stepped - plain)
+        logs = np.maximum(logs - logs.max(axis=1, keepdims=True), LEAST_LOG)
+        rows = np.exp(logs)
+        rows /= rows.sum(axis=1, keepdims=True)
+        plain, t, step = stepped, t_next, step + 1
+
+
+def _split(counts: np.ndarray, source: np.random.Generator) -> np.ndarray:
+    """Each report dealt to one of the folds, as counts of folds by outputs; parts of reports go to all alike."""
+    whole = np.floor(counts)
+    dealt = source.multinomial(whole.astype(np.int64), np.full(FOLDS, 1 / FOLDS)).T
+    return dealt + (counts - whole) / FOLDS
+
+
+def _fit_cv(problem: Problem) -> _Fit:
+    """As many accelerated steps as predict held-out reports best, over ten folds.
+
+    The smallest number whose score is within half a standard error of the best: the score is flat at its top, and
+    what lies beyond fits noise. Reports are dealt by a generator seeded by the counts.
+    """
+    source = np.random.default_rng(seed_of(problem.counts))
+    held = [_split(counts, source) for counts in problem.counts]
+    # the first row has all the reports, the others all but those of one fold
+    rows = [np.vstack([counts, counts - fold]) for counts, fold in zip(problem.counts, held, strict=True)]
+    empty = sum(part.sum(axis=1) for part in rows) == 0
+    if empty.any():  # a single report: nothing can be held out
+        return _Fit(
+            np.full(problem.size, 1 / problem.size), 0, "uniform, for want of reports", _steps_refit(problem, 0)
+        )
+    scores: list[np.ndarray] = []
+    best, best_step, kept = -math.inf, 0, []
+    try:
+        for step, points, chances in _accelerated(problem, rows):
+            score = sum((fold * np.log(d[1:])).sum(axis=1) for fold, d in zip(held, chances, strict=True))
+            scores.append(score / problem.n)
+            kept.append(points[0].astype(np.float32) if problem.size > 10_000 else points[0].copy())
+            total = float(scores[-1].sum())
+            if total > best:
+                best, best_step = total, step
+            if step >= MOST_STEPS or step >= max(2 * best_step, best_step + PATIENCE):
+                break
+    except KeyboardInterrupt:
+        if not scores:
+            raise
+    table = np.array(scores[: best_step + 1])
+    differences = table - table[-1]
+    errors = differences.std(axis=1, ddof=1) * math.sqrt(FOLDS)
+    chosen = int(np.flatnonzero(differences.sum(axis=1) >= -SHARE_OF_ERROR * errors)[0])
+    return _Fit(
+        _normalised(np.asarray(kept[chosen], np.float64)),
+        chosen,
+        f"{chosen} accelerated steps, chosen by held-out reports",
+        _steps_refit(problem, chosen),
+    )
+
+
+def _normalised(p: np.ndarray) -> np.ndarray:
+    return p / p.sum()
+
+
+def _steps_refit(problem: Problem, steps: int) -> Refit:
+    def refit(counts: Sequence[np.ndarray]) -> np.ndarray:
+        for step, points, _ in _accelerated(problem, [np.asarray(part, np.float64) for part in counts]):
+            if step == steps:
+                return points
+        raise AssertionError
+
+    return refit
+
+
+def _em_rows(
+    problem: Problem, counts: Sequence[np.ndarray], after: Callable[[np.ndarray], np.ndarray] | None = None
+) -> Iterator[tuple[int, np.ndarray, list[np.ndarray]]]:
+    """Steps of EM from uniform, of all rows in step, each followed by ``after``."""
+    shares = _shares(counts)
+    rows = np.full((len(shares[0]), problem.size), 1 / problem.size)
+    step = 0
+    while True:
+        g, chances = _product(problem, shares, rows)
+        yield step, rows, chances
+        rows = rows * g
+        if after is not None:
+            rows = after(rows)
+        rows /= rows.sum(axis=1, keepdims=True)
+        step += 1
+
+
+def _em_refit(problem: Problem, steps: int, after: Callable[[np.ndarray], np.ndarray] | None) -> Refit:
+    def refit(counts: Sequence[np.ndarray]) -> np.ndarray:
+        for step, points, _ in _em_rows(problem, [np.asarray(part, np.float64) for part in counts], after):
+            if step == steps:
+                return points
+        raise AssertionError
+
+    return refit
+
+
+def _fit_early(problem: Problem) -> _Fit:
+    """EM until the counts are no further from their expectation than chance would put them.
+
+    The discrepancy principle: twice the log-likelihood that is missing to a perfect fit has on average as many units as
+    there are free counts.
+    """
+    free = sum(np.count_nonzero(counts) - 1 for counts in problem.counts)
+
+    def is_enough(chances: list[np.ndarray]) -> bool:
+        deviance = 0.0
+        for counts, d in zip(problem.counts, chances, strict=True):
+            seen, expected = counts > 0, counts.sum() * d[0]
+            deviance += 2 * float((counts[seen] * np.log(counts[seen] / expected[seen])).sum())
+        return bool(deviance <= free)
+
+    p, step = _em_until(problem, is_enough, None)
+    return _Fit(p, step, f"EM stopped early, after {step} steps", _em_refit(problem, step, None))
+
+
+def _em_until(
+    problem: Problem,
+    is_enough: Callable[[list[np.ndarray]], bool],
+    after: Callable[[np.ndarray], np.ndarray] | None,
+) -> tuple[np.ndarray, int]:
+    """EM until the probabilities of outputs are enough; the distribution and the number of steps."""
+    path = _em_rows(problem, [counts[None, :] for counts in problem.counts], after)
+    step, points, chances = next(path)
+    while step < MOST_STEPS and not is_enough(chances):
+        step, points, chances = next(path)
+    return points[0], step
+
+
+def _fit_smooth(problem: Problem, shape: tuple[int, ...]) -> _Fit:
+    """EM with a (1, 2, 1) / 4 average along each axis after each step, until the likelihood stands still.
+
+    Entries must be in an order in which neighbours are alike. At the ends the average is reflected. [Silverman et al.
+    1990; Li et al. 2020, EMS]
+    """
+    if math.prod(shape) != problem.size:
+        raise ParameterError(f"estimate: shape must multiply to the number of values, {problem.size}, got {shape}")
+
+    def after(rows: np.ndarray) -> np.ndarray:
+        block = rows.reshape(len(rows), *shape)
+        for axis in range(1, block.ndim):
+            block = _average(block, axis)
+        return block.reshape(rows.shape)
+
+    last = -math.inf
+
+    def is_enough(chances: list[np.ndarray]) -> bool:
+        nonlocal last
+        before = last
+        last = sum(float(q[q > 0] @ np.log(d[0][q > 0])) for q, d in zip(problem.shares, chances, strict=True))
+        return abs(last - before) <= SMOOTH_TOLERANCE * abs(last)
+
+    p, step = _em_until(problem, is_enough, after)
+    return _Fit(p, step, f"EM with smoothing, {step} steps", _em_refit(problem, step, after))
+
+
+def _average(block: np.ndarray, axis: int) -> np.ndarray:
+    size = block.shape[axis]
+    places = np.arange(size)
+    below = np.take(block, np.maximum(places - 1, 0), axis)
+    above = np.take(block, np.minimum(places + 1, size - 1), axis)
+    return (below + 2 * block + above) / 4

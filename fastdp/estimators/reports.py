@@ -1,0 +1,155 @@
+"""From the reports of a mechanism to the distribution of what was true."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fastdp import validation
+from fastdp.channels import Channel, KRRChannel
+from fastdp.channels.window import WindowChannel
+from fastdp.columns.numeric import read_block, read_numeric
+from fastdp.errors import DomainError, ParameterError
+from fastdp.estimators.intervals import Spread
+from fastdp.estimators.problem import Problem
+from fastdp.estimators.regularize import fit_regularised
+from fastdp.estimators.result import Estimate
+from fastdp.estimators.simplex import project_simplex
+from fastdp.kernels.counts import count_codes
+from fastdp.parallel import BLOCK
+
+RULES = (None, "cv", "early", "smooth")
+
+
+def estimate(
+    mechanism: Any,
+    reports: Any,
+    *,
+    regularize: str | None = "cv",
+    shape: tuple[int, ...] | None = None,
+    tolerance: float = 1e-6,
+    max_iterations: int | None = None,
+    progress: bool | None = None,
+) -> Estimate:
+    """The distribution of true values, from the reports of a mechanism on them, as an :class:`Estimate`.
+
+    ``reports`` may also be counts: what ``mechanism.aggregate`` returned, added up over batches. A channel and the
+    counts of its outputs do as well. The mechanism needs finitely many values or bins; where its counts are not those
+    of its channel's outputs (unary, subset, hashing, Hadamard), their unbiased frequencies are projected onto the
+    simplex.
+
+    ``regularize="cv"``, the default, takes as many accelerated steps as predict held-out reports best, and the maximum
+    likelihood only where that is regular: all values clear of zero, in up to 300 of them. ``"early"`` stops EM at the
+    noise's own size; ``"smooth"`` averages neighbours after each step of EM, in one dimension or in those of ``shape``;
+    None is the maximum likelihood whatever it is.
+
+    >>> import numpy as np
+    >>> from fastdp.channels import KRRChannel
+    >>> estimate(KRRChannel(2, 0.75, 0.25), np.array([6000, 4000])).distribution.round(4).tolist()
+    [0.7, 0.3]
+    """
+    if regularize not in RULES:
+        validation.one_of("estimate", "regularize", regularize, ("cv", "early", "smooth"))
+    if max_iterations is not None:
+        max_iterations = validation.positive_integer("estimate", "max_iterations", max_iterations)
+    validation.positive("estimate", "tolerance", tolerance)
+    channel = _find_channel(mechanism)
+    values = _find_values(mechanism)
+    if channel is None:
+        return replace(_project(mechanism, reports), values=values)
+    counts = reports if isinstance(mechanism, Channel) else _count(mechanism, channel, reports)
+    if shape is None:
+        shape = getattr(mechanism, "shape", None) if not isinstance(mechanism, Channel) else None
+    fitted = fit_regularised(
+        Problem("estimate", [(channel, counts)]),
+        regularize,
+        shape=shape,
+        tolerance=tolerance,
+        limit=max_iterations,
+        progress=progress,
+    )
+    return replace(fitted, values=values)
+
+
+def _find_channel(mechanism: Any) -> Channel | None:
+    """The channel whose outputs the mechanism's counts are of; None where they count something else."""
+    if isinstance(mechanism, Channel):
+        return mechanism
+    if not hasattr(mechanism, "channel") and not hasattr(mechanism, "estimate"):
+        raise ParameterError(
+            f"estimate: {type(mechanism).__name__} has no channel; a mechanism with finitely many values is needed"
+        )
+    if not hasattr(mechanism, "channel") or (
+        hasattr(mechanism, "p") and not hasattr(mechanism, "count_outputs") and not _counts_outputs(mechanism)
+    ):
+        return None
+    channel: Channel = mechanism.channel()
+    return channel
+
+
+def _counts_outputs(mechanism: Any) -> bool:
+    """Whether a local protocol's counts are those of its channel's outputs, and not of the values they support."""
+    try:
+        return isinstance(mechanism.channel(), KRRChannel | WindowChannel)
+    except ParameterError:  # a channel too large to write out
+        return False
+
+
+def _find_values(mechanism: Any) -> Any:
+    labels = getattr(getattr(mechanism, "domain", None), "labels", None)
+    if labels is not None:
+        return labels
+    bounds, bins = getattr(mechanism, "bounds", None), getattr(mechanism, "bins", None)
+    if bounds is None:
+        return None
+    low, high = bounds
+    if bins is not None:
+        return low + (np.arange(bins) + 0.5) * ((high - low) / bins)
+    return range(low, high + 1) if isinstance(low, int) else None
+
+
+def _count(mechanism: Any, channel: Channel, reports: Any) -> np.ndarray:
+    """Counts of the channel's outputs: those given, those of the mechanism's own pass, or of integers in its bounds."""
+    if hasattr(reports, "support"):
+        return np.asarray(reports.support)
+    if hasattr(mechanism, "count_outputs"):
+        return np.asarray(mechanism.count_outputs(reports))
+    if hasattr(mechanism, "aggregate"):
+        return np.asarray(mechanism.aggregate(reports).support)
+    return _count_integers(type(mechanism).__name__, mechanism.bounds[0], channel.shape[1], reports)
+
+
+def _count_integers(owner: str, low: int, size: int, reports: Any) -> np.ndarray:
+    """How often each of ``size`` integers from ``low`` on occurs."""
+    column = read_numeric(owner, reports, "integer")
+    counts = np.zeros((4, size), np.int64)
+    for piece in column.pieces:
+        for start in range(0, piece.size, BLOCK):
+            block = read_block(owner, piece, start, min(start + BLOCK, piece.size), column.result_dtype)
+            if count_codes(block.astype(np.int64) - low, np.uint64(size), counts):
+                raise DomainError(f"{owner}: reports hold values outside the bounds; they are not of this mechanism")
+    return counts.sum(axis=0)
+
+
+def _project(mechanism: Any, reports: Any) -> Estimate:
+    """The unbiased frequencies of a local protocol, projected onto the simplex."""
+    raw = mechanism.estimate(reports)
+    if not hasattr(raw, "frequencies"):
+        raise ParameterError(
+            f"estimate: {type(mechanism).__name__} does not estimate frequencies; use its own estimate"
+        )
+    frequencies = np.asarray(raw.frequencies, np.float64)
+    errors = np.asarray(raw.std_error, np.float64)
+    return Estimate(
+        project_simplex(frequencies),
+        math.nan,
+        math.nan,
+        0,
+        "unbiased frequencies, projected onto the simplex",
+        raw.n,
+        None,
+        lambda _: Spread(errors),
+    )
