@@ -22,7 +22,10 @@ from benchmarks.timing import Task, interleave
 
 ROOT = Path(__file__).parent.parent
 SMALL = 1_000
-MEMORY_JOBS = ("laplace-float64", "geometric-int64-1.4", "gaussian-float64")
+MEMORY_JOBS = (
+    *("laplace-float64", "geometric-int64-1.4", "gaussian-float64"),
+    *("krr-uint8-100", "rr-packed", "oue-1000", "olh-1000", "duchi", "oue-count-1000", "olh-count-1000"),
+)
 LIBRARIES = ("fastdp", "numpy")
 THREADS_JOB = "laplace-float64"
 FIRST_CALL = "import fastdp, numpy; fastdp.Laplace(epsilon=1.0, sensitivity=1.0).randomize(numpy.zeros(1000))"
@@ -81,7 +84,9 @@ def print_peak(job: str, library: str, size: int) -> None:
         reset = False
     before = _memory("VmRSS") if reset else _memory("VmHWM")
     output = call()
-    print(json.dumps({"extra": _memory("VmHWM") - before - output.nbytes, "reset": reset}))
+    parts = output if isinstance(output, tuple) else (output,)
+    size_out = sum(part.nbytes for part in parts)
+    print(json.dumps({"extra": _memory("VmHWM") - before - size_out, "reset": reset}))
 
 
 def peak_memory(job: str, library: str, *, quick: bool = False) -> dict[str, Any]:
