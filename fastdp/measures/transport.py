@@ -8,8 +8,8 @@ import numpy as np
 
 from fastdp.errors import FastDPError, ParameterError
 
-LARGEST_NETWORK = 10**8
-"""Pairs for the network simplex of POT; 800 MB of costs."""
+LARGEST_NETWORK = 30_000_000
+"""Pairs for the network simplex of POT; 1.5 GB."""
 LARGEST_PROGRAM = 200_000
 """Pairs for scipy's solver; 2 s."""
 PIVOTS = 10**9

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -183,6 +184,14 @@ class TestWassersteinElsewhere:
         way_out = "coarser cells" if solver == "ot" else r"pip install 'fastdp\[transport\]'"
         with pytest.raises(fd.ParameterError, match=f"wasserstein: .* pairs .*at most 20 fit; .*{way_out}"):
             wasserstein(p, q, positions=grid(5, 5))
+
+    def test_a_solver_that_gives_up_is_no_answer(self, monkeypatch):
+        """Its best value so far is above the distance."""
+        stopped = types.SimpleNamespace(emd2=lambda *args, **options: (7.0, {"warning": "iterations used up"}))
+        monkeypatch.setitem(sys.modules, "ot", stopped)
+        monkeypatch.setattr(transport, "_has", lambda name: True)
+        with pytest.raises(fd.FastDPError, match="wasserstein: .*stopped early: iterations used up"):
+            wasserstein([1.0, 0.0], [0.0, 1.0], positions=grid(1, 2))
 
     def test_no_solver_says_what_to_install(self, monkeypatch):
         for name in ("ot", "scipy"):
