@@ -2,7 +2,12 @@
 
 from fastdp.channels.base import Channel
 from fastdp.channels.dense import LARGEST_DENSE, DenseChannel
+from fastdp.channels.grid import GridChannel
 from fastdp.channels.krr import KRRChannel
-from fastdp.channels.line import GeometricChannel
+from fastdp.channels.line import GeometricChannel, LaplaceChannel
+from fastdp.channels.observed import Observed
 
-__all__ = ["LARGEST_DENSE", "Channel", "DenseChannel", "GeometricChannel", "KRRChannel"]
+__all__ = [
+    "LARGEST_DENSE", "Channel", "DenseChannel", "GeometricChannel", "GridChannel", "KRRChannel", "LaplaceChannel",
+    "Observed",
+]  # fmt: skip

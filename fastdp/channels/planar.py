@@ -1,0 +1,81 @@
+"""Probabilities of offsets on a grid of cells of side 1, for noise in the plane that depends on distance alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from fastdp.errors import ParameterError
+
+NEAR = 3
+"""Offsets whose cells are too near the peak, where the density has a corner, to be integrated point by point."""
+SPAN = 45.0
+"""Lengths times rate beyond which nothing is left in float64."""
+LARGEST_REACH = 10_000
+
+
+def geometric_masses(rate: float, size: int) -> np.ndarray:
+    """Probabilities proportional to e**(-rate |z|) of offsets up to ``size - 1``; the outermost hold all beyond."""
+    return _mirrored(_quarter(rate, size, lambda i, j: np.exp(-rate * np.hypot(i, j))))
+
+
+def laplace_masses(rate: float, size: int) -> np.ndarray:
+    """Probabilities that planar Laplace noise falls in the cells around (0, 0); the outermost hold all beyond.
+
+    Cells near the peak are differences of integrals in polar coordinates, others are integrated by Gauss's rule: both
+    to all digits.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(6 + math.ceil(2 * min(rate, 20.0)))
+    nodes, weights = nodes / 2, weights / 2
+    corners = np.array([[_rectangle(rate, a + 0.5, b + 0.5) for b in range(NEAR)] for a in range(NEAR)])
+    inner = np.diff(np.diff(np.pad(corners, ((1, 0), (1, 0))), axis=0), axis=1)
+    inner[0] *= 2  # both halves of a cell that an axis cuts
+    inner[:, 0] *= 2
+
+    def cells(i: int, j: np.ndarray) -> np.ndarray:
+        total = np.zeros(j.shape)
+        for u, a in zip(nodes, weights, strict=True):
+            for v, b in zip(nodes, weights, strict=True):
+                total += a * b * np.exp(-rate * np.hypot(i + u, j + v))
+        total *= rate * rate / (2 * math.pi)
+        if i < NEAR:
+            total[:NEAR] = inner[i, : total.size]
+        return total
+
+    return _mirrored(_quarter(rate, size, cells))
+
+
+def _rectangle(rate: float, a: float, b: float) -> float:
+    """The probability of planar Laplace noise to fall in [0, a] x [0, b]."""
+    nodes, weights = np.polynomial.legendre.leggauss(80)
+    corner, total = math.atan2(b, a), 0.0
+    for start, stop, side, leg in ((0.0, corner, a, np.cos), (corner, math.pi / 2, b, np.sin)):
+        reach = rate * side / leg((stop - start) / 2 * (nodes + 1) + start)
+        within = -np.expm1(-reach) - reach * np.exp(-reach)
+        total += float(weights @ within) * (stop - start) / 2
+    return total / (2 * math.pi)
+
+
+def _quarter(rate: float, size: int, masses: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
+    """Masses of offsets 0 .. size - 1 each way, the outermost with all beyond; ``masses(i, j)`` gives a row of them."""
+    reach = size + math.ceil(SPAN / rate)
+    if reach > LARGEST_REACH:
+        raise ParameterError(
+            f"GridChannel: rate must be at least {SPAN / (LARGEST_REACH - size):.2g} per cell, got {rate:g}"
+        )
+    places = np.arange(reach + 1, dtype=np.float64)
+    quarter = np.zeros((size, size))
+    for i in range(reach + 1):
+        row = masses(i, places)
+        row[size - 1] += row[: size - 1 : -1].sum()
+        quarter[min(i, size - 1)] += row[:size]
+    return quarter
+
+
+def _mirrored(quarter: np.ndarray) -> np.ndarray:
+    """All four quarters, summing to 1."""
+    half = np.concatenate((quarter[:0:-1], quarter))
+    whole = np.concatenate((half[:, :0:-1], half), axis=1)
+    return whole / whole.sum()
