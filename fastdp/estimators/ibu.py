@@ -63,7 +63,7 @@ def ibu(
     >>> ibu(survey, [60, 40], method="em", max_iterations=1).distribution.round(6).tolist()
     [0.55, 0.45]
     """
-    if type(channel) is KRRChannel and method == "auto" and start is None and np.ndim(counts) == 1:
+    if type(channel) is KRRChannel and method == "auto" and start is None and _is_vector(counts):
         return _krr(channel, counts)
     validation.one_of("ibu", "method", method, METHODS)
     if not validation.is_number(tolerance) or not 0 <= tolerance < math.inf:
@@ -86,6 +86,10 @@ def ibu(
     )
 
 
+def _is_vector(counts: Any) -> bool:
+    return counts.ndim == 1 if isinstance(counts, np.ndarray) else np.ndim(counts) == 1
+
+
 def _read_parts(channel: Any, counts: Any) -> list[tuple[Channel, Any]]:
     if isinstance(channel, Channel) or counts is not None:
         return [(channel, counts)]
@@ -97,22 +101,21 @@ def _read_parts(channel: Any, counts: Any) -> list[tuple[Channel, Any]]:
 def _krr(channel: KRRChannel, counts: Any) -> Estimate:
     """The closed form; one pass and few calls, since it takes only microseconds."""
     values = np.asarray(counts)
-    size = channel.shape[0]
-    if values.shape != (size,) or values.dtype.kind not in "iuf":
+    row = channel.row(0)
+    size = row.size
+    if values.shape != row.shape or values.dtype.kind not in "iuf":
         values = read_counts("ibu", counts, size)
     values = values.astype(np.float64)
-    row = channel.row(0)
-    p, q = float(row[0]), float(row[-1]) if size > 1 else 0.0
+    p, q = row.item(0), row.item(-1) if size > 1 else 0.0
     if not p > q:
         return maximise(Problem("ibu", [(channel, values)]), read_start("ibu", None, size))
-    out, kept, summary = np.empty(size), np.empty(size), np.empty(3)
-    fill_krr_likeliest(values, p, q, kept, out, summary)
-    n = float(summary[0])
+    out, summary = np.empty(size), np.empty(3)
+    fill_krr_likeliest(values, p, q, row, out, summary)
+    n, likelihood, largest = summary.tolist()
     if not 0 < n < math.inf:
         read_counts("ibu", counts, size)  # says what is wrong
-    gap = max(0.0, math.log(summary[2]))
-    source = _KrrSource(channel, values)
-    return Estimate(out, gap, float(summary[1]), 0, "closed form of k-RR", n, None, source)
+    gap = max(0.0, math.log(largest))
+    return Estimate(out, gap, likelihood, 0, "closed form of k-RR", n, None, _KrrSource(channel, values))
 
 
 class _KrrSource:

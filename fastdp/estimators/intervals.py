@@ -19,6 +19,8 @@ LARGEST_INFORMATION = 2_000
 CLEAR = 3.0
 """Standard errors that an entry must be away from 0 to count as inside, and its multiplier to count as outside."""
 LARGEST_CONDITION = 1e10
+NEGLIGIBLE = 0.01
+"""Units of log-likelihood, over all reports, that an estimate may be short of the maximum to count as it."""
 
 Refit = Callable[[Sequence[np.ndarray]], np.ndarray]
 """Estimates for many samples: a matrix of counts for each channel, one row per sample, to a matrix of distributions."""
@@ -49,7 +51,7 @@ def likelihood_spread(problem: Problem) -> Callable[[Estimate], Spread]:
     """The spread of a maximum-likelihood estimate."""
 
     def spread(estimate: Estimate) -> Spread:
-        errors = information_errors(problem, estimate)
+        errors = information_errors(problem, _sharpened(problem, estimate))
         if errors is not None:
             return Spread(errors)
         return bootstrap_spread(problem, estimate, _refit_likeliest(problem, estimate))
@@ -57,13 +59,23 @@ def likelihood_spread(problem: Problem) -> Callable[[Estimate], Spread]:
     return spread
 
 
+def _sharpened(problem: Problem, estimate: Estimate) -> Estimate:
+    """The estimate carried on to well below its own noise; steps of EM that were counted stay as they are."""
+    if estimate.gap * problem.n <= NEGLIGIBLE or estimate.method.startswith("EM"):
+        return estimate
+    from fastdp.estimators.ibu import maximise
+
+    start = 0.999 * estimate.distribution + 0.001 / problem.size
+    return maximise(problem, start, tolerance=max(0.1 * NEGLIGIBLE / problem.n, 1e-13), progress=False)
+
+
 def _refit_likeliest(problem: Problem, estimate: Estimate) -> Refit:
     from fastdp.estimators.batches import maximise_many
 
-    iterations = estimate.iterations if estimate.method == "EM" else None
+    iterations = estimate.iterations if estimate.method.startswith("EM") else None
 
     def refit(counts: Sequence[np.ndarray]) -> np.ndarray:
-        tolerance = max(estimate.gap, 0.01 / problem.n)
+        tolerance = max(estimate.gap, NEGLIGIBLE / problem.n)
         return np.array([row.distribution for row in maximise_many(problem, counts, tolerance, iterations)])
 
     return refit
@@ -98,7 +110,7 @@ def information_errors(problem: Problem, estimate: Estimate) -> np.ndarray | Non
     entry is three standard errors above 0, or is 0 with a multiplier three of its standard errors above 0.
     """
     p, n = estimate.distribution, problem.n
-    if problem.size > LARGEST_INFORMATION or estimate.gap * n > 0.01:
+    if problem.size > LARGEST_INFORMATION or estimate.gap * n > NEGLIGIBLE:
         return None
     a, q = problem.columns(np.arange(problem.size))
     d = p @ a

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -62,7 +63,7 @@ class Problem:
     simplex the best value is at most log max G away.
     """
 
-    def __init__(self, owner: str, parts: Sequence[tuple[Channel, Any]]) -> None:
+    def __init__(self, owner: str, parts: Sequence[tuple[Channel, Any]], *, is_checked: bool = False) -> None:
         if not parts:
             raise ParameterError(f"{owner}: give at least one pair of a channel and its counts")
         for channel, _ in parts:
@@ -77,10 +78,19 @@ class Problem:
         self.owner = owner
         self.size = sizes.pop()
         self.channels = tuple(channel for channel, _ in parts)
-        self.counts = tuple(read_counts(owner, counts, channel.shape[1]) for channel, counts in parts)
+        self.counts = tuple(
+            np.asarray(counts, np.float64) if is_checked else read_counts(owner, counts, channel.shape[1])
+            for channel, counts in parts
+        )
         self.n = float(sum(float(counts.sum()) for counts in self.counts))
         self.shares = tuple(counts / self.n for counts in self.counts)
-        self._terms = [_prepare(owner, channel, q) for channel, q in zip(self.channels, self.shares, strict=True)]
+        if not is_checked:
+            for channel, q in zip(self.channels, self.shares, strict=True):
+                check_possible(owner, channel, q)
+
+    @functools.cached_property
+    def _terms(self) -> list[_Term]:
+        return [_Term(channel, q) for channel, q in zip(self.channels, self.shares, strict=True)]
 
     def gradient(self, p: np.ndarray) -> tuple[np.ndarray, float]:
         """G and the mean log-likelihood at p; -inf where some output that occurred has no probability."""
@@ -104,8 +114,8 @@ class Problem:
         return np.hstack([piece[0] for piece in pieces]), np.concatenate([piece[1] for piece in pieces])
 
     def with_counts(self, counts: Sequence[np.ndarray]) -> Problem:
-        """The same channels with other counts."""
-        return Problem(self.owner, list(zip(self.channels, counts, strict=True)))
+        """The same channels with other counts, of outputs that they can give."""
+        return Problem(self.owner, list(zip(self.channels, counts, strict=True)), is_checked=True)
 
 
 class _Term:
@@ -125,10 +135,10 @@ class _Term:
         return part, self._q[self._seen]
 
 
-def _prepare(owner: str, channel: Channel, q: np.ndarray) -> _Term:
-    chances = channel.forward(np.ones(channel.shape[0]))[q > 0]  # over inputs: a mean of the rarest would be 0
-    if not (chances > 0).all():
+def check_possible(owner: str, channel: Channel, counts: np.ndarray) -> None:
+    """Refuse counts of outputs that the channel never gives: no distribution explains them."""
+    chances = channel.forward(np.ones(channel.shape[0]))  # over all inputs: a mean of the rarest would be 0
+    if not (chances > 0)[(counts > 0).reshape(-1, counts.shape[-1]).any(axis=0)].all():
         raise NotIdentifiableError(
             f"{owner}: counts are positive for an output that the channel never gives; they are not of this channel"
         )
-    return _Term(channel, q)

@@ -55,8 +55,8 @@ class Estimate:
     def std_error(self) -> np.ndarray:
         """The standard error of each entry: of the information matrix where that is regular, else of a bootstrap.
 
-        Worked out when first asked for. It says how much the estimate would vary from one sample to another, and
-        nothing of the bias of a regularised one.
+        Worked out when first asked for. It says how much the estimate would vary from one sample of people to another,
+        and nothing of the bias of a regularised one.
         """
         return self._get_spread().std_error
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from fastdp.kernels.jit import kernel
+from fastdp.kernels.jit import inlined, kernel
 
 
 @kernel
@@ -61,29 +61,39 @@ def apply_simplex(values, kept, spare, out):
         out[i] = max(0.0, values[i] - top - threshold)
 
 
+@inlined
+def _add_up(counts):
+    """The sum of counts; -inf if one is negative. In two sums side by side: one alone would wait for itself."""
+    even = odd = least = 0.0
+    for i in range(counts.size // 2):
+        one, other = counts[2 * i], counts[2 * i + 1]
+        even += one
+        odd += other
+        least = min(least, one, other)
+    if counts.size % 2 == 1:
+        even += counts[counts.size - 1]
+        least = min(least, counts[counts.size - 1])
+    return even + odd if least >= 0.0 else -math.inf
+
+
 @kernel
 def fill_krr_likeliest(counts, p, q, kept, out, summary):
     """Write the maximum-likelihood distribution of inputs whose k-RR reports have these counts.
 
-    Pre:  p > q >= 0, p + (k - 1) q = 1; kept and out have the size of counts; summary has size 3.
+    Pre:  counts are float64; p > q >= 0, p + (k - 1) q = 1; kept and out have the size of counts; summary has size 3.
     Post: with c = q / (p - q), out[x] = max(0, counts[x] / t - c), where t is such that they sum to 1; summary is the
-          sum of the counts, the log-likelihood and the largest G_x. The sum is not finite, or 0, or out holds a
-          negative number or nan, where the counts are no counts.
+          sum of the counts, the log-likelihood and the largest G_x. Where the counts are no counts, the sum is not
+          finite or 0, and nothing else is written.
     """
     c = q / (p - q)
-    total = 0.0
-    least = 0.0
-    for i in range(counts.size):
-        value = float(counts[i])
-        total += value
-        least = min(least, value)
-    summary[0] = total if least >= 0.0 else -math.inf
-    if not (0.0 < summary[0] < math.inf):
+    total = _add_up(counts)
+    summary[0] = total
+    if not (0.0 < total < math.inf):
         return
     count = 0
     scale = total / (1.0 + c * counts.size)  # the threshold if all were kept: it only rises from here
     for i in range(counts.size):
-        value = float(counts[i])
+        value = counts[i]
         if value > c * scale:
             kept[count] = value
             count += 1
@@ -104,7 +114,7 @@ def fill_krr_likeliest(counts, p, q, kept, out, summary):
     likelihood = weights = largest = 0.0
     dropped = most = 0.0
     for i in range(counts.size):
-        value = float(counts[i])
+        value = counts[i]
         estimate = value / scale - c
         if estimate > 0.0:
             predicted = q + (p - q) * estimate
