@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fastdp._version import __version__
 
 if TYPE_CHECKING:
+    from fastdp import measures
     from fastdp.channels import Channel
     from fastdp.errors import (
         BudgetExceededError,
@@ -76,6 +77,7 @@ _HOMES = {
     "fastdp.privacy": ("Privacy",),
     "fastdp.random": ("Rng",),
 }  # fmt: skip
+_MODULES = frozenset({"measures"})
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -118,11 +120,14 @@ __all__ = [
     "UnsafeRngError",
     "__version__",
     "get_threads",
+    "measures",
     "set_threads",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"fastdp.{name}")
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'fastdp' has no attribute {name!r}")

@@ -57,6 +57,7 @@ class DBitFlip(FrequencyProtocol):
     domain: Any
     bits: Any
     bounds: Any = None
+    question: str = ""
     _noise: Coin = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -113,7 +114,7 @@ class DBitFlip(FrequencyProtocol):
         owner, k = "DBitFlip", self.domain.size
         resolve(owner, rng)
         column = self._read(values, nulls)
-        answers, names = read_key(owner, key, (owner, k, self.bits, self._noise))
+        answers, names = read_key(owner, key, self.question, (owner, k, self.bits, self._noise))
         people = read_persons(owner, persons, column.size, names)
         coins = *self._noise.halves, *self._truth.halves
 

@@ -40,8 +40,8 @@ class Longitudinal(FrequencyProtocol):
     ever cost together. ``first`` is the smaller epsilon that a single report costs. The permanent answer is a keyed
     function of (key, person, true value): the same on every machine and in every run, and nothing is stored. A value
     that changes costs the mechanism's epsilon once for every different value, and that it changed is not hidden: one
-    value never has two permanent answers. For the same reason every question needs a key of its own; with a shared one,
-    permanent answers that differ would tell for certain that the values do.
+    value never has two permanent answers. For the same reason every ``question`` that is asked with one key needs a
+    name of its own: without, permanent answers that differ would tell for certain that the values do.
 
     [Erlingsson, Pihur, Korolova 2014; Arcolezi, Couchot, Al Bouna, Xiao 2021]
 
@@ -56,6 +56,7 @@ class Longitudinal(FrequencyProtocol):
 
     mechanism: Any
     first: Any = field(kw_only=True)
+    question: str = field(kw_only=True, default="")
     _rounds: TwoKeeps | TwoSets = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -129,7 +130,7 @@ class Longitudinal(FrequencyProtocol):
         owner = "Longitudinal"
         column = read_codes(owner, values, self.domain, nulls=nulls)
         purpose = (type(self.mechanism).__name__, self.domain.size, self.domain.labels, self._rounds.permanent)
-        answers, names = read_key(owner, key, purpose)
+        answers, names = read_key(owner, key, self.question, purpose)
         people = read_persons(owner, persons, column.size, names)
         stream = Rng() if rng is None else rng  # slots are reserved, and not read if there is no second round
         if isinstance(self._rounds, TwoKeeps):

@@ -236,8 +236,8 @@ def test_single_report__of_sets_costs_what_their_bits_cost(kind):
 def test_values_that_change__are_seen_to_change():
     """What the documentation warns of: one value never has two permanent answers, so different answers prove a change.
 
-    It is also why every question needs a key of its own: with a shared key, two questions with the same answer look the
-    same in every permanent answer.
+    It is also why every question needs a key or a name of its own: with both shared, two questions with the same answer
+    look the same in every permanent answer.
     """
     mechanism, size = make("krr", 0.5, 2), 2_000
     persons = np.arange(size)
@@ -247,6 +247,10 @@ def test_values_that_change__are_seen_to_change():
     assert 0.3 < (stay[0] != move).mean() < 0.7
     own_key = mechanism.permanent(np.zeros(size, int), persons=persons, key=OTHER_KEY)
     assert 0.3 < (stay[0] != own_key).mean() < 0.7
+    named = fd.Longitudinal(mechanism.mechanism, first=mechanism.first, question="another")
+    assert 0.3 < (stay[0] != named.permanent(np.zeros(size, int), persons=persons, key=KEY)).mean() < 0.7
+    with pytest.raises(fd.ParameterError, match="question"):
+        fd.Longitudinal(mechanism.mechanism, first=mechanism.first, question=3).permanent([0], persons=[1], key=KEY)
 
 
 @pytest.mark.parametrize("first", [2.0, 2.5, 0, -1, True, None, "1", float("nan"), 41, 1e-7])

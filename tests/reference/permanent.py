@@ -12,7 +12,7 @@ ANSWERS, TRUTHS, SAMPLES, SETS = 1 << 16, 1 << 17, 1 << 18, 1 << 24
 
 
 def answers_key(key: bytes, purpose: object) -> tuple[int, ...]:
-    digest = hashlib.blake2b(repr(purpose).encode(), digest_size=32, key=key, person=b"fastdp answers").digest()
+    digest = hashlib.blake2b(repr(("", purpose)).encode(), digest_size=32, key=key, person=b"fastdp answers").digest()
     return tuple(int.from_bytes(digest[4 * i : 4 * i + 4], "little") for i in range(8))
 
 
