@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks import local_ways, ways
+from benchmarks import estimation, local_ways, ways
 from benchmarks.ways import Way
 
 
@@ -49,7 +49,8 @@ _ALL = (
         "one thread, keyed by the operating system",
         dict.fromkeys((*_NOISES, "krr"), Way(ways.fastdp_noise))
         | {"keystream": Way(ways.fastdp_keystream, exact=ways.openssl_in_lane_order)}
-        | local_ways.FASTDP,
+        | local_ways.FASTDP
+        | estimation.FASTDP,
         module="fastdp",
         package="fastdp",
     ),
@@ -61,8 +62,11 @@ _ALL = (
     Library(
         "numpy",
         "the obvious vectorised code on numpy.random.default_rng(); unsafe",
-        ways.numpy_ways(np.random.default_rng) | local_ways.numpy_ways(np.random.default_rng),
+        ways.numpy_ways(np.random.default_rng) | local_ways.numpy_ways(np.random.default_rng) | estimation.NUMPY,
         package="numpy",
+    ),
+    Library(
+        "plain-em", "the update as taught, on fastdp's channel, 20,000 times", estimation.PLAIN_EM, module="fastdp"
     ),
     Library(
         "numpy-tuned",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import fastdp as fd
-from benchmarks import reports
+from benchmarks import estimation, reports
 from benchmarks.laws import LAWS, Law, p_value
 from benchmarks.libraries import LIBRARIES, Library
 from benchmarks.ways import Call, Judge, Way
@@ -183,6 +183,51 @@ def _numbers(name: str, mechanism: Any, low: float, judge: Judge, kind: str | No
     )  # fmt: skip
 
 
+def _steps(name: str, description: str, size: int, make: Any, *arguments: Any, kind: str = "steps") -> Job:
+    return Job(
+        name, "estimation", kind, "float64", f"an iteration, {description}", functools.partial(make, *arguments),
+        unit="iterations", size=size, make=estimation.times_of, judge=estimation.judge_steps,
+    )  # fmt: skip
+
+
+def _estimates(name: str, kind: str, description: str, judge: Judge, make: Any, *arguments: Any, size: int = 1) -> Job:
+    return Job(
+        name, "estimation", kind, "float64", description, functools.partial(make, *arguments),
+        unit="estimates", size=size, make=estimation.times_of, judge=judge,
+    )  # fmt: skip
+
+
+ESTIMATION_JOBS = (
+    _steps("ibu-dense-100", "dense 100 x 100", 2_000, estimation.dense, 100),
+    _steps("ibu-dense-4000", "dense 4,000 x 4,000", 2, estimation.dense, 4000),
+    _steps(
+        "ibu-dense-4000-float32", "dense 4,000 x 4,000 in 32 bits", 2, estimation.dense, 4000, "float32",
+        kind="steps-float32",
+    ),
+    _steps(
+        "ibu-dense-4000-tenth", "dense 4,000 x 4,000, a tenth of the counts not zero", 2,
+        estimation.dense, 4000, "float64", 0.1,
+    ),
+    _steps("ibu-dense-10000", "dense 10,000 x 10,000", 1, estimation.dense, 10_000),
+    _steps(
+        "ibu-dense-10000-float32", "dense 10,000 x 10,000 in 32 bits", 1, estimation.dense, 10_000, "float32",
+        kind="steps-float32",
+    ),
+    _steps("ibu-line-10000", "geometric on 10,000 numbers", 200, estimation.line, 10_000, 0.05),
+    _steps("ibu-grid-100", "planar Laplace on 100 x 100 cells", 20, estimation.grid, 100),
+    _estimates(
+        "ibu-krr-1000", "estimate", "k-RR, k = 1,000, a whole estimate; by hand 1,000 iterations",
+        estimation.judge_gap, estimation.krr, 1000, size=200,
+    ),
+    _estimates(
+        "ibu-grid-50-to-gap", "to-gap", "planar Laplace on 50 x 50 cells to a gap of 1e-6", estimation.judge_gap,
+        estimation.grid, 50,
+    ),
+    _estimates(
+        "ibu-many-64", "many", "64 count vectors, 20 iterations each, dense 1,000 x 1,000", estimation.judge_many,
+        estimation.many, 64, 1000,
+    ),
+)  # fmt: skip
 JOBS = (
     _noise(
         "laplace-float64", "laplace", "float64", "Laplace, sensitivity 1, epsilon 1",
@@ -238,6 +283,7 @@ JOBS = (
     _numbers("duchi", fd.Duchi, -1.0, reports.judge_means),
     _numbers("piecewise", fd.Piecewise, -1.0, reports.judge_means),
     _numbers("square-wave", fd.SquareWave, 0.0, reports.judge_waves, kind="wave"),
+    *ESTIMATION_JOBS,
     Job(
         "keystream", "keystream", "keystream", "uint8", "random bytes, written to memory",
         lambda: None, unit="bytes", size=32_000_000,

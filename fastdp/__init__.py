@@ -26,6 +26,10 @@ if TYPE_CHECKING:
         SchemaError,
         UnsafeRngError,
     )
+    from fastdp.estimators.ibu import ibu
+    from fastdp.estimators.inversion import invert
+    from fastdp.estimators.reports import estimate
+    from fastdp.estimators.result import Estimate
     from fastdp.mechanisms.attributes import SampleAndFake, SampleOne, SplitBudget
     from fastdp.mechanisms.dbitflip import DBitFlip
     from fastdp.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -55,6 +59,10 @@ _HOMES = {
         "LedgerLockedError", "NotIdentifiableError", "OutputExistsError", "ParameterError", "SchemaError",
         "UnsafeRngError",
     ),
+    "fastdp.estimators.ibu": ("ibu",),
+    "fastdp.estimators.inversion": ("invert",),
+    "fastdp.estimators.reports": ("estimate",),
+    "fastdp.estimators.result": ("Estimate",),
     "fastdp.mechanisms.attributes": ("SampleAndFake", "SampleOne", "SplitBudget"),
     "fastdp.mechanisms.dbitflip": ("DBitFlip",),
     "fastdp.mechanisms.discrete_gaussian": ("DiscreteGaussian",),
@@ -89,6 +97,7 @@ __all__ = [
     "DiscreteGaussian",
     "DomainError",
     "Duchi",
+    "Estimate",
     "FastDPError",
     "Gaussian",
     "Geometric",
@@ -119,7 +128,10 @@ __all__ = [
     "UnaryEncoding",
     "UnsafeRngError",
     "__version__",
+    "estimate",
     "get_threads",
+    "ibu",
+    "invert",
     "measures",
     "set_threads",
 ]  # fmt: skip

@@ -1,0 +1,229 @@
+"""Estimation: problems of known size, one iteration or a whole estimate at a time, and how results are judged.
+
+A step is what every iteration of IBU needs: d = p C and g = C (q / d). By hand it is two products of a matrix and a
+vector. Rivals of structured channels get the same channel as a matrix.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import fastdp as fd
+from benchmarks.ways import Call, Way
+from fastdp.channels import DenseChannel, GeometricChannel, GridChannel, KRRChannel
+
+if TYPE_CHECKING:
+    from benchmarks.registry import Job
+
+GAP = 1e-6
+EM_STEPS = 20_000
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A channel, what was observed of its outputs, and a distribution to start from."""
+
+    channel: Any
+    counts: np.ndarray
+    p: np.ndarray
+
+    @functools.cached_property
+    def matrix(self) -> np.ndarray:
+        return self.channel.dense()
+
+
+def _observe(channel: Any, samples: int, share: float = 1.0) -> Problem:
+    """Counts of so many reports of a smooth distribution; with a share, only that part of the outputs is seen."""
+    source = np.random.default_rng(2026)
+    size = channel.shape[0]
+    truth = np.exp(-(((np.arange(size) / size - 0.4) / 0.2) ** 2)) + 0.05
+    counts = source.multinomial(samples, np.clip(channel.forward(truth / truth.sum()), 0, None)).astype(float)
+    if share < 1:
+        counts[source.permutation(counts.size)[round(share * counts.size) :]] = 0
+    p = source.dirichlet(np.full(size, 50.0))
+    return Problem(channel, counts, p)
+
+
+def _random_matrix(size: int) -> np.ndarray:
+    matrix = np.random.default_rng(1).random((size, size))
+    matrix += np.eye(size) * size / 8
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    return matrix
+
+
+@functools.lru_cache(maxsize=1)
+def dense(size: int, storage: str = "float64", share: float = 1.0) -> Problem:
+    """A random channel with a heavy diagonal."""
+    return _observe(DenseChannel(_random_matrix(size), storage), 20 * size, share)
+
+
+@functools.lru_cache(maxsize=1)
+def line(size: int, rate: float) -> Problem:
+    """The truncated geometric."""
+    return _observe(GeometricChannel(size, rate), 100 * size)
+
+
+@functools.lru_cache(maxsize=1)
+def grid(side: int) -> Problem:
+    """Planar Laplace on a square of cells, its mass outside clamped to the border."""
+    return _observe(GridChannel.laplace(0.5, (side, side)), 20 * side * side)
+
+
+@functools.lru_cache(maxsize=1)
+def krr(size: int) -> Problem:
+    """k-ary randomized response at epsilon 1."""
+    e = np.e
+    return _observe(KRRChannel(size, e / (e + size - 1), 1 / (e + size - 1)), 1_000_000)
+
+
+def fastdp_steps(job: Job, _times: np.ndarray) -> Call:
+    fd.set_threads(1)
+    problem = job.mechanism()
+    observed = problem.channel.prepare(problem.counts)
+
+    def call() -> np.ndarray:
+        for _ in range(_times.size):
+            g, _ = observed.gradient(problem.p)
+        return g
+
+    return call
+
+
+def numpy_steps(job: Job, times: np.ndarray) -> Call:
+    problem = job.mechanism()
+    matrix, counts, p = problem.matrix, problem.counts, problem.p
+
+    def call() -> np.ndarray:
+        for _ in range(times.size):
+            d = p @ matrix
+            g = matrix @ (counts / d)
+        return g
+
+    return call
+
+
+def judge_steps(job: Job, g: np.ndarray, _times: np.ndarray) -> float:
+    """The same as by hand, to the precision of the storage."""
+    problem = job.mechanism()
+    due = problem.matrix @ (problem.counts / (problem.p @ problem.matrix))
+    return float(np.allclose(g, due, rtol=1e-5 if job.kind == "steps-float32" else 1e-8))
+
+
+def fastdp_estimate(job: Job, times: np.ndarray) -> Call:
+    fd.set_threads(1)
+    problem = job.mechanism()
+
+    def call() -> Any:
+        for _ in range(times.size):
+            found = fd.ibu(problem.channel, problem.counts, tolerance=GAP)
+        return found
+
+    return call
+
+
+def judge_gap(_job: Job, found: Any, _times: np.ndarray) -> float:
+    return float(found.gap <= GAP)
+
+
+def numpy_thousand(job: Job, times: np.ndarray) -> Call:
+    """A thousand dense iterations, which come nowhere near the optimum."""
+    problem = job.mechanism()
+    matrix, shares = problem.matrix, problem.counts / problem.counts.sum()
+
+    def call() -> np.ndarray:
+        for _ in range(times.size):
+            p = np.full(matrix.shape[0], 1 / matrix.shape[0])
+            for _ in range(1000):
+                p = p * (matrix @ (shares / (p @ matrix)))
+        return p
+
+    return call
+
+
+def fastdp_em(job: Job, times: np.ndarray) -> Call:
+    """Plain EM on the same structured channel; so many steps do not reach the gap, so the ratio is a lower bound."""
+    problem = job.mechanism()
+
+    def call() -> Any:
+        for _ in range(times.size):
+            found = fd.ibu(problem.channel, problem.counts, method="em", max_iterations=EM_STEPS, progress=False)
+        return found
+
+    return call
+
+
+def judge_unfinished(_job: Job, found: Any, _times: np.ndarray) -> float:
+    return float(found.gap > GAP)
+
+
+def many(count: int, size: int) -> Problem:
+    """Count vectors of groups on one dense channel, as rows."""
+    one = dense(size)
+    rows = np.random.default_rng(3).poisson(one.counts, (count, size)).astype(float)
+    return Problem(one.channel, rows, one.p)
+
+
+EM_ROUNDS = 20
+
+
+def fastdp_many(job: Job, times: np.ndarray) -> Call:
+    fd.set_threads(1)
+    problem = job.mechanism()
+
+    def call() -> np.ndarray:
+        for _ in range(times.size):
+            found = fd.ibu(problem.channel, problem.counts, method="em", max_iterations=EM_ROUNDS)
+        return np.stack([one.distribution for one in found])
+
+    return call
+
+
+def numpy_many(job: Job, times: np.ndarray) -> Call:
+    """The loop over count vectors."""
+    problem = job.mechanism()
+    matrix = problem.matrix
+
+    def call() -> np.ndarray:
+        for _ in range(times.size):
+            found = []
+            for counts in problem.counts:
+                p = np.full(matrix.shape[0], 1 / matrix.shape[0])
+                for _ in range(EM_ROUNDS):
+                    p = p * (matrix @ (counts / counts.sum() / (p @ matrix)))
+                found.append(p)
+        return np.stack(found)
+
+    return call
+
+
+def judge_many(job: Job, found: np.ndarray, _times: np.ndarray) -> float:
+    return float(np.allclose(found, numpy_many(job, np.zeros(1))(), rtol=1e-7, atol=1e-12))
+
+
+FASTDP = {
+    "steps": Way(fastdp_steps),
+    "steps-float32": Way(fastdp_steps),
+    "estimate": Way(fastdp_estimate),
+    "to-gap": Way(fastdp_estimate),
+    "many": Way(fastdp_many),
+}
+NUMPY = {
+    "steps": Way(numpy_steps),
+    "steps-float32": Way(numpy_steps),
+    "estimate": Way(numpy_thousand, judge=lambda _job, p, _times: float(np.isfinite(p).all()), largest=1),
+    "many": Way(numpy_many),
+}
+PLAIN_EM = {"to-gap": Way(fastdp_em, judge=judge_unfinished, largest=1)}
+
+
+def times_of(count: int) -> np.ndarray:
+    """The input of a job that is done ``count`` times: nothing but its length is used."""
+    return np.zeros(count)
+
+
+Make = Callable[[], Problem]
