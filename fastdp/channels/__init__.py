@@ -6,8 +6,11 @@ from fastdp.channels.grid import GridChannel
 from fastdp.channels.krr import KRRChannel
 from fastdp.channels.line import GeometricChannel, LaplaceChannel
 from fastdp.channels.observed import Observed
+from fastdp.channels.product import CascadeChannel, ProductChannel
+from fastdp.channels.sparse import SparseChannel
+from fastdp.channels.support import SupportChannel
 
 __all__ = [
-    "LARGEST_DENSE", "Channel", "DenseChannel", "GeometricChannel", "GridChannel", "KRRChannel", "LaplaceChannel",
-    "Observed",
+    "LARGEST_DENSE", "CascadeChannel", "Channel", "DenseChannel", "GeometricChannel", "GridChannel", "KRRChannel",
+    "LaplaceChannel", "Observed", "ProductChannel", "SparseChannel", "SupportChannel",
 ]  # fmt: skip

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 SMALL = 1 << 20
 """Entries of a composed channel that is written out: up to here one product with it is faster than two."""
 
+LARGEST_COMPARED = 1 << 29
+"""Entries of a channel that is written out to find its epsilon: 4 GB."""
+
 
 class Channel(ABC):
     """Probabilities of each output given each input, rows summing to 1.
@@ -117,9 +120,13 @@ class Channel(ABC):
         the likelier input first.
         """
         worst, where = self._epsilon(read_metric(metric, self.shape[0]))
-        return (worst, where) if witness else worst
+        return (float(worst), where) if witness else float(worst)
 
     def _epsilon(self, pairs: Pairs) -> tuple[float, Witness]:
+        if math.prod(self.shape) > LARGEST_COMPARED:
+            raise ParameterError(
+                f"epsilon: a channel of {self.shape[0]} x {self.shape[1]} is too large to compare entry by entry"
+            )
         return worst_of_matrix(self.dense(), pairs)
 
     def compose(self, other: Channel) -> Channel:

@@ -56,7 +56,7 @@ class GridChannel(Channel):
 
     @classmethod
     def geometric(cls, rate: float, shape: tuple[int, int]) -> GridChannel:
-        """Planar geometric noise: offset z has a probability proportional to e**(-rate |z|), |z| its length in cells."""
+        """Planar geometric noise: offset z has probability proportional to e**(-rate |z|), |z| its length in cells."""
         rate = validation.positive("GridChannel", "rate", rate)
         return cls(geometric_masses(rate, max(shape)), shape)
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from fastdp.channels.base import Channel
 from fastdp.channels.metrics import Pairs, Witness
+from fastdp.kernels.cohorts import add_by_hash, add_of_hash
 from fastdp.kernels.hashing import fill_hashes
+
+LARGEST_TABLE = 1 << 26
+"""Hashes that are kept between products: 128 MiB. Beyond, they are calculated anew each time, a block at a time."""
 
 
 class HashingChannel(Channel):
@@ -18,6 +23,7 @@ class HashingChannel(Channel):
         self._size, self._polynomials, self._g = size, polynomials, g
         self._p, self._q = p, q
         self._cohorts = polynomials.shape[1]
+        self._table: np.ndarray | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -36,19 +42,37 @@ class HashingChannel(Channel):
         row[np.arange(self._cohorts), self._hashes(x, 1, slice(None))[:, 0]] = self._p / self._cohorts
         return row.reshape(-1)
 
+    def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """The hashes of all values, for as many cohorts at a time as memory allows."""
+        step = max(1, LARGEST_TABLE // self._size)
+        if self._table is None and self._cohorts <= step:
+            self._table = self._hashes(0, self._size, slice(None))
+        if self._table is not None:
+            yield slice(None), self._table
+            return
+        for first in range(0, self._cohorts, step):
+            cohorts = slice(first, first + step)
+            yield cohorts, self._hashes(0, self._size, cohorts)
+
     def _forward(self, p: np.ndarray) -> np.ndarray:
-        out = np.empty((self._cohorts, self._g))
-        for cohort in range(self._cohorts):
-            hashes = self._hashes(0, self._size, slice(cohort, cohort + 1))[0]
-            out[cohort] = np.bincount(hashes, p, self._g)
+        out = np.zeros((self._cohorts, self._g))
+        for cohorts, hashes in self._blocks():
+            add_by_hash(hashes, p, out[cohorts])
         return ((self._p - self._q) * out.reshape(-1) + self._q * p.sum()) / self._cohorts
 
     def _backward(self, w: np.ndarray) -> np.ndarray:
-        w = w.reshape(self._cohorts, self._g)
         out = np.zeros(self._size)
-        for cohort in range(self._cohorts):
-            out += w[cohort, self._hashes(0, self._size, slice(cohort, cohort + 1))[0]]
+        for cohorts, hashes in self._blocks():
+            add_of_hash(hashes, w.reshape(self._cohorts, self._g)[cohorts], out)
         return ((self._p - self._q) * out + self._q * w.sum()) / self._cohorts
+
+    def _select(self, inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+        cohorts, hashes = np.divmod(outputs, self._g)
+        part = np.empty((inputs.size, outputs.size))
+        for i, x in enumerate(inputs):
+            same = self._hashes(int(x), 1, slice(None))[cohorts, 0] == hashes
+            part[i] = np.where(same, self._p, self._q) / self._cohorts
+        return part
 
     def _epsilon(self, pairs: Pairs) -> tuple[float, Witness]:
         """The log-ratio of any two values that some cohort tells apart."""

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from fastdp.channels.metrics import Pairs, Witness, divided
+from fastdp.channels.metrics import Pairs, Witness
+from fastdp.kernels.ratios import find_worst_pair
 
 NEVER = -1e6
 """Stands for the log of 0: below the log of any number, and finite, so that two of them differ by 0."""
@@ -30,7 +31,8 @@ def worst_of_matrix(matrix: np.ndarray, pairs: Pairs) -> tuple[float, Witness]:
     if pairs is None:
         most, least = logs.argmax(axis=0), logs.argmin(axis=0)
         columns = np.arange(matrix.shape[1])
-        spread = logs[most, columns] - logs[least, columns]
+        highest = logs[most, columns]
+        spread = np.where(highest > NEVER, highest - logs[least, columns], -1.0)  # no output that never happens
         y = int(spread.argmax())
         x, other = int(most[y]), int(least[y])
         return finite_or_inf(float(spread[y])), (x, other if x != other else (x + 1) % len(matrix), y)
@@ -47,13 +49,7 @@ def worst_of_matrix(matrix: np.ndarray, pairs: Pairs) -> tuple[float, Witness]:
 
 
 def _worst_by_distance(logs: np.ndarray, distances: np.ndarray) -> tuple[float, Witness]:
-    worst, where = -1.0, (0, 1, 0)
-    for x in range(len(logs)):
-        spread = logs[x] - logs
-        outputs = spread.argmax(axis=1)
-        for other in range(len(logs)):
-            if other != x:
-                ratio = divided(finite_or_inf(float(spread[other, outputs[other]])), distances[x, other])
-                if ratio > worst:
-                    worst, where = ratio, (x, other, int(outputs[other]))
-    return worst, where
+    where = np.zeros(2, np.int64)
+    worst = find_worst_pair(logs, distances, -NEVER / 2, where)
+    x, other = where.tolist()
+    return worst, (x, other, int((logs[x] - logs[other]).argmax()))
