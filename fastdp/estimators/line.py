@@ -8,7 +8,7 @@ import numpy as np
 
 from fastdp.channels import GeometricChannel
 from fastdp.estimators.run import Run
-from fastdp.kernels.interior import step_line
+from fastdp.kernels.interior import step_interior
 
 MOST_STEPS = 60
 IDLE_STEPS = 6
@@ -18,8 +18,7 @@ IDLE_STEPS = 6
 def run_line(run: Run, channel: GeometricChannel) -> None:
     """Interior-point steps, each O(n), until the run stops or they no longer get on; 10 to 20 are usual."""
     size, q = run.problem.size, run.problem.shares[0]
-    rate = channel.epsilon(1) if size > 1 else 1.0
-    a, complement = math.exp(-rate), -math.expm1(-rate)
+    a, complement = math.exp(-channel.rate), -math.expm1(-channel.rate)
     c = np.full(size, complement / (1 + a))
     c[[0, -1]] = 1 / (1 + a) if size > 1 else 1.0
     p, z = np.full(size, 1 / size), np.ones(size)
@@ -27,7 +26,7 @@ def run_line(run: Run, channel: GeometricChannel) -> None:
     idle, best = 0, math.inf
     run.evaluate(p)
     for _ in range(MOST_STEPS):
-        if math.isnan(step_line(a, c, q, p, z, work)):
+        if math.isnan(step_interior(a, c, q, p, z, work)):
             return
         run.evaluate(p)
         idle = 0 if run.gap < 0.5 * best else idle + 1

@@ -2,6 +2,28 @@
 
 The likeliest distribution of few reports through a channel that blurs is a few spikes, far from the truth. The number
 of steps away from uniform is what tells signal from noise, and the reports themselves can say where to stop.
+
+Total variation to the truth, means of six samples; "inversion" is projected onto the simplex:
+
+=====================  =======  =========  =========  =====  ======  =====
+channel                reports  inversion  likeliest  early  smooth  cv
+=====================  =======  =========  =========  =====  ======  =====
+k-RR 10, e=1, Zipf     1e4      .092       .092       .104   .261    .085
+k-RR 10, e=1, Zipf     1e6      .009       .009       .013   .261    .009
+k-RR 100, e=2, Zipf    1e4      .291       .295       .352   .234    .238
+k-RR 100, e=2, Zipf    1e6      .059       .059       .068   .230    .056
+k-RR 500, e=1, Zipf    1e4      .854       .868       .751   .741    .747
+k-RR 500, e=1, Zipf    1e6      .417       .425       .700   .751    .368
+geometric 1000, e=.05  1e4      .983       .895       .367   .108    .021
+geometric 1000, e=.05  1e6      .906       .742       .011   .011    .004
+dense random 300       1e4      .980       .270       .335   .506    .268
+dense random 300       1e6      .543       .050       .106   .499    .053
+planar 25 x 25, e=.5   1e4      .790       .643       .219   .361    .222
+planar 25 x 25, e=.5   1e6      .286       .213       .128   .365    .121
+=====================  =======  =========  =========  =====  ======  =====
+
+``python -m tests.estimators.test_quality`` prints it, with Wasserstein distances. "cv" is best or within 6 % of it
+everywhere, and so it is the default of :func:`estimate`.
 """
 
 from __future__ import annotations
@@ -19,14 +41,15 @@ from fastdp.estimators.ibu import maximise
 from fastdp.estimators.intervals import Refit, bootstrap_spread, information_errors, seed_of
 from fastdp.estimators.problem import Problem
 from fastdp.estimators.result import Estimate
-from fastdp.estimators.run import certificate
+from fastdp.estimators.run import Bar, certificate
 
 FOLDS = 10
 MOST_STEPS = 2_000
 PATIENCE = 100
 """Steps to look ahead for a better score; as many again as the best so far took, if that is more."""
-SHARE_OF_ERROR = 0.5
-"""Of several numbers of steps, the smallest whose score is within this many standard errors of the best is taken."""
+SHARE_OF_ERROR = 0.25
+"""The smallest number of steps is taken whose score is within so many standard errors of the best. Of 0, 1/4, 1/2 and
+1, a quarter was best or next to it on all of the channels above."""
 LARGEST_REGULAR = 300
 """Inputs up to which the likeliest distribution is tried first: where it is regular, nothing beats it."""
 LEAST_CHANCE = 1e-300
@@ -55,7 +78,7 @@ def fit_regularised(
         if information_errors(problem, likeliest) is not None:
             return replace(likeliest, method=f"maximum likelihood, which is regular here ({likeliest.method})")
     if regularize == "cv":
-        fit = _fit_cv(problem)
+        fit = _fit_cv(problem, options.get("limit"), options.get("progress"))
     elif regularize == "early":
         fit = _fit_early(problem)
     else:
@@ -120,50 +143,45 @@ def _split(counts: np.ndarray, source: np.random.Generator) -> np.ndarray:
     return dealt + (counts - whole) / FOLDS
 
 
-def _fit_cv(problem: Problem) -> _Fit:
+def _fit_cv(problem: Problem, limit: int | None, progress: bool | None) -> _Fit:
     """As many accelerated steps as predict held-out reports best, over ten folds.
 
-    The smallest number whose score is within half a standard error of the best: the score is flat at its top, and
-    what lies beyond fits noise. Reports are dealt by a generator seeded by the counts.
+    The smallest number whose score is within a quarter of a standard error of the best: the score is flat at its top,
+    and what lies beyond fits noise. Reports are dealt by a generator seeded by the counts.
     """
     source = np.random.default_rng(seed_of(problem.counts))
     held = [_split(counts, source) for counts in problem.counts]
-    # the first row has all the reports, the others all but those of one fold
-    rows = [np.vstack([counts, counts - fold]) for counts, fold in zip(problem.counts, held, strict=True)]
-    empty = sum(part.sum(axis=1) for part in rows) == 0
-    if empty.any():  # a single report: nothing can be held out
+    kept = [counts - fold for counts, fold in zip(problem.counts, held, strict=True)]
+    if (sum(part.sum(axis=1) for part in kept) == 0).any():  # a single report: nothing can be held out
         return _Fit(
             np.full(problem.size, 1 / problem.size), 0, "uniform, for want of reports", _steps_refit(problem, 0)
         )
     scores: list[np.ndarray] = []
-    best, best_step, kept = -math.inf, 0, []
+    most, best, best_step, note = limit or MOST_STEPS, -math.inf, 0, ""
+    bar = Bar(progress)
     try:
-        for step, points, chances in _accelerated(problem, rows):
-            score = sum((fold * np.log(d[1:])).sum(axis=1) for fold, d in zip(held, chances, strict=True))
-            scores.append(score / problem.n)
-            kept.append(points[0].astype(np.float32) if problem.size > 10_000 else points[0].copy())
-            total = float(scores[-1].sum())
-            if total > best:
-                best, best_step = total, step
-            if step >= MOST_STEPS or step >= max(2 * best_step, best_step + PATIENCE):
+        for step, _, chances in _accelerated(problem, kept):
+            score = sum((fold * np.log(d)).sum(axis=1) for fold, d in zip(held, chances, strict=True)) / problem.n
+            scores.append(score)
+            if float(score.sum()) > best:
+                best, best_step = float(score.sum()), step
+            last = min(most, max(2 * best_step, best_step + PATIENCE))
+            if step >= last:
                 break
+            if bar.is_due:
+                bar.show(step / last, f"step {step:,}, the best was {best_step:,}")
     except KeyboardInterrupt:
         if not scores:
             raise
-    table = np.array(scores[: best_step + 1])
-    differences = table - table[-1]
+        note = ", interrupted"
+    finally:
+        bar.close()
+    differences = np.array(scores[: best_step + 1]) - scores[best_step]
     errors = differences.std(axis=1, ddof=1) * math.sqrt(FOLDS)
     chosen = int(np.flatnonzero(differences.sum(axis=1) >= -SHARE_OF_ERROR * errors)[0])
-    return _Fit(
-        _normalised(np.asarray(kept[chosen], np.float64)),
-        chosen,
-        f"{chosen} accelerated steps, chosen by held-out reports",
-        _steps_refit(problem, chosen),
-    )
-
-
-def _normalised(p: np.ndarray) -> np.ndarray:
-    return p / p.sum()
+    refit = _steps_refit(problem, chosen)
+    p = refit([counts[None, :] for counts in problem.counts])[0]
+    return _Fit(p, chosen, f"{chosen} accelerated steps, chosen by held-out reports{note}", refit)
 
 
 def _steps_refit(problem: Problem, steps: int) -> Refit:

@@ -26,7 +26,7 @@ RULES = (None, "cv", "early", "smooth")
 
 def estimate(
     mechanism: Any,
-    reports: Any,
+    reports: Any = None,
     *,
     regularize: str | None = "cv",
     shape: tuple[int, ...] | None = None,
@@ -37,9 +37,9 @@ def estimate(
     """The distribution of true values, from the reports of a mechanism on them, as an :class:`Estimate`.
 
     ``reports`` may also be counts: what ``mechanism.aggregate`` returned, added up over batches. A channel and the
-    counts of its outputs do as well. The mechanism needs finitely many values or bins; where its counts are not those
-    of its channel's outputs (unary, subset, hashing, Hadamard), their unbiased frequencies are projected onto the
-    simplex.
+    counts of its outputs do as well, and a list of pairs for people with different mechanisms over the same values. The
+    mechanism needs finitely many values or bins; where its counts are not those of its channel's outputs (unary,
+    subset, hashing, Hadamard), its unbiased frequencies are projected onto the simplex.
 
     ``regularize="cv"``, the default, takes as many accelerated steps as predict held-out reports best, and the maximum
     likelihood only where that is regular: all values clear of zero, in up to 300 of them. ``"early"`` stops EM at the
@@ -56,22 +56,36 @@ def estimate(
     if max_iterations is not None:
         max_iterations = validation.positive_integer("estimate", "max_iterations", max_iterations)
     validation.positive("estimate", "tolerance", tolerance)
-    channel = _find_channel(mechanism)
-    values = _find_values(mechanism)
-    if channel is None:
-        return replace(_project(mechanism, reports), values=values)
-    counts = reports if isinstance(mechanism, Channel) else _count(mechanism, channel, reports)
-    if shape is None:
-        shape = getattr(mechanism, "shape", None) if not isinstance(mechanism, Channel) else None
+    pairs = _read_pairs(mechanism, reports)
+    values = _find_values(pairs[0][0])
+    channels = [_find_channel(one) for one, _ in pairs]
+    if len(pairs) == 1 and channels[0] is None:
+        return replace(_project(*pairs[0]), values=values)
+    parts = []
+    for (one, given), channel in zip(pairs, channels, strict=True):
+        if channel is None:
+            raise ParameterError(
+                f"estimate: {type(one).__name__} does not count its channel's outputs, so that its reports cannot be "
+                "combined with others; estimate them alone"
+            )
+        parts.append((channel, given if isinstance(one, Channel) else _count(one, channel, given)))
     fitted = fit_regularised(
-        Problem("estimate", [(channel, counts)]),
+        Problem("estimate", parts),
         regularize,
-        shape=shape,
+        shape=shape or getattr(channels[0], "grid", None),
         tolerance=tolerance,
         limit=max_iterations,
         progress=progress,
     )
     return replace(fitted, values=values)
+
+
+def _read_pairs(mechanism: Any, reports: Any) -> list[tuple[Any, Any]]:
+    if reports is not None or not isinstance(mechanism, list | tuple):
+        return [(mechanism, reports)]
+    if not mechanism or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in mechanism):
+        raise ParameterError("estimate: give a mechanism and its reports, or a list of such pairs")
+    return [(pair[0], pair[1]) for pair in mechanism]
 
 
 def _find_channel(mechanism: Any) -> Channel | None:

@@ -46,7 +46,8 @@ class Run:
         self.g: np.ndarray = np.ones(problem.size)
         self.likelihood, self.gap = -math.inf, math.inf
         self._callback = callback
-        self._bar = _Bar(tolerance, limit) if progress or (progress is None and sys.stderr.isatty()) else None
+        self._first_gap = math.inf
+        self._bar = Bar(progress)
 
     def evaluate(self, p: np.ndarray) -> tuple[np.ndarray, float]:
         """G and the mean log-likelihood at ``p``; the best point is kept, and the run stops when it is certified."""
@@ -57,8 +58,8 @@ class Run:
         self.offer(p, g, likelihood)
         if self._callback is not None:
             self._callback(self.evaluations, self.p, self.gap, self.likelihood)
-        if self._bar is not None:
-            self._bar.show(self.evaluations, self.gap)
+        if self._bar.is_due:
+            self._bar.show(self._part_done(), f"step {self.evaluations:,}, gap {self.gap:.1e}")
         if self.gap <= self.tolerance:
             raise StopRun
         return g, likelihood
@@ -78,26 +79,35 @@ class Run:
 
     def close(self) -> None:
         """Take the progress bar away."""
-        if self._bar is not None:
-            self._bar.close()
+        self._bar.close()
+
+    def _part_done(self) -> float:
+        """By the orders of magnitude of the gap that are behind, or by the budget if more of that is."""
+        if self._first_gap == math.inf:
+            self._first_gap = self.gap
+        part = self.evaluations / self.limit if self.limit else 0.0
+        if not 0 < self.gap < math.inf:
+            return part
+        whole = math.log(self._first_gap / max(self.tolerance, 1e-15))
+        return max(part, math.log(self._first_gap / self.gap) / whole if whole > 0 else 0.0)
 
 
-class _Bar:
-    """A bar of rich on standard error, once a run has taken long: orders of magnitude of the gap still to go."""
+class Bar:
+    """A bar of rich on standard error, once a run has taken long; nothing where nobody looks at it."""
 
-    def __init__(self, tolerance: float, limit: int | None) -> None:
-        self._tolerance, self._limit = max(tolerance, 1e-15), limit
+    def __init__(self, progress: bool | None) -> None:
+        self._is_wanted = sys.stderr.isatty() if progress is None else progress
         self._started = time.monotonic()
-        self._first = math.nan
         self._progress: Any = None
         self._task: Any = None
 
-    def show(self, iteration: int, gap: float) -> None:
-        if math.isnan(self._first) and 0 < gap < math.inf:
-            self._first = gap
-        now = time.monotonic()
-        if now - self._started < PATIENCE_SECONDS:
-            return
+    @property
+    def is_due(self) -> bool:
+        """Whether the run has taken long enough, and is watched."""
+        return self._is_wanted and time.monotonic() - self._started > PATIENCE_SECONDS
+
+    def show(self, done: float, text: str) -> None:
+        """The part done, from 0 to 1, and what to say of it."""
         if self._progress is None:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -106,14 +116,9 @@ class _Bar:
             self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
             self._progress.start()
             self._task = self._progress.add_task("", total=1.0)
-        span = math.log(self._first / self._tolerance) if self._first > self._tolerance else 1.0
-        done = math.log(self._first / gap) / span if 0 < gap < math.inf else 0.0
-        if self._limit is not None:
-            done = max(done, iteration / self._limit)
-        self._progress.update(
-            self._task, completed=min(1.0, max(0.0, done)), description=f"step {iteration:,}, gap {gap:.1e}"
-        )
+        self._progress.update(self._task, completed=min(1.0, max(0.0, done)), description=text)
 
     def close(self) -> None:
         if self._progress is not None:
             self._progress.stop()
+            self._progress = None

@@ -103,7 +103,7 @@ def _longest(values, step):
 
 
 @kernel
-def step_line(a, c, q, p, z, work):
+def step_interior(a, c, q, p, z, work):
     """Move p and z by one predictor-corrector step towards the maximum likelihood of outputs q.
 
     Pre:  0 <= a < 1; c > 0; q >= 0 sums to 1; p > 0 sums to 1, z > 0; work is float64[12, n].

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import fastdp as fd
-from fastdp.channels import KRRChannel
+from fastdp.channels import GridChannel, KRRChannel
 from fastdp.estimators import Estimate, estimate, ibu, invert
 
 N = 30_000
@@ -112,6 +112,29 @@ def test_mechanism__of_numbers_is_refused():
 def test_options__are_checked(options):
     with pytest.raises(fd.ParameterError, match=next(iter(options))):
         estimate(KRRChannel(2, 0.75, 0.25), [60, 40], **options)
+
+
+def test_pairs__of_mechanisms_are_one_estimate(codes, rng):
+    strict, lax = fd.KRR(epsilon=0.5, domain=4), fd.KRR(epsilon=2.0, domain=4)
+    pairs = [(strict, strict.randomize(codes[:10_000], rng=rng)), (lax, lax.randomize(codes[10_000:], rng=rng))]
+    found = estimate(pairs)
+    assert found.n == N
+    assert np.abs(found.distribution - TRUTH).sum() / 2 < 0.03
+    assert (found.std_error < estimate(*pairs[0]).std_error).all()
+    with pytest.raises(fd.ParameterError, match="pairs"):
+        estimate([strict])
+    unary = fd.UnaryEncoding(epsilon=1.0, domain=4)
+    with pytest.raises(fd.ParameterError, match="alone"):
+        estimate([*pairs, (unary, unary.randomize(codes[:5], rng=rng))])
+
+
+def test_grid__is_smoothed_along_both_axes():
+    channel = GridChannel.geometric(1.0, (6, 5))
+    counts = np.zeros(30)
+    counts[12] = 1000
+    found = estimate(channel, counts, regularize="smooth").distribution.reshape(6, 5)
+    np.testing.assert_allclose(found, found[:, ::-1], atol=1e-9)
+    assert found[1, 2] > 0.02
 
 
 class TestEstimate:

@@ -58,6 +58,13 @@ def test_inverse__undoes_the_channel(channel):
     np.testing.assert_allclose(invert(channel, 1e6 * channel.forward(truth)), truth, atol=1e-8)
 
 
+def test_hadamard__is_least_squares():
+    channel = fd.HadamardResponse(epsilon=1.0, domain=6).channel()
+    counts = np.random.default_rng(0).poisson(50, size=channel.shape[1])
+    solved = np.linalg.lstsq(channel.dense().T, counts / counts.sum())[0]
+    np.testing.assert_allclose(invert(channel, counts), solved, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     "channel",
     [
