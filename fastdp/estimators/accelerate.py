@@ -26,8 +26,8 @@ def run_em(run: Run, p: np.ndarray, iterations: int | None) -> None:
     run.settle(p, *run.evaluate(p))
 
 
-def run_nesterov(run: Run, p: np.ndarray, until: float) -> None:
-    """Accelerated steps until the gap is at most ``until``, or for as long as they get on.
+def run_nesterov(run: Run, p: np.ndarray, until: float, patience: float = math.inf) -> None:
+    """Accelerated steps until the gap is at most ``until``, or is no better for ``patience`` steps.
 
     The step of EM, p G, is taken as the proximal step of Nesterov's scheme on logarithms; where the likelihood falls,
     momentum is dropped and the plain step taken, which cannot fall.
@@ -37,7 +37,8 @@ def run_nesterov(run: Run, p: np.ndarray, until: float) -> None:
     t = 1.0
     plain = previous = _step(logs, g)
     current = likelihood
-    while run.gap > until:
+    best, since = run.gap, run.evaluations
+    while run.gap > until and run.evaluations - since <= patience:
         t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2
         logs = _shift(plain + ((t - 1) / t_next) * (plain - previous)) if t > 1 else plain
         p = _softmax(logs)
@@ -48,6 +49,8 @@ def run_nesterov(run: Run, p: np.ndarray, until: float) -> None:
             g, likelihood = run.evaluate(p)
             t_next = (1 + math.sqrt(5)) / 2
         current = likelihood
+        if run.gap < 0.9 * best:
+            best, since = run.gap, run.evaluations
         previous, plain = plain, _step(logs, g)
         t = t_next
 

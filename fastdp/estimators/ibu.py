@@ -23,6 +23,7 @@ METHODS = ("auto", "em", "nesterov", "second-order")
 MOST_EVALUATIONS = 100_000
 """Gradients that a run without a limit of its own takes at most."""
 MOST_ROUNDS = 20
+PATIENCE = 500
 FIRST_GAP = 1e-3
 FIRST_GAP_LARGE = 1e-4
 """Where first-order steps hand over to second-order ones: from further away the support would be too large."""
@@ -193,9 +194,11 @@ def _first_gap(problem: Problem) -> float:
 def _finish(run: Run) -> None:
     """Second-order steps; where they do not get on, an interior-point method, or more first-order steps before them."""
     for _ in range(MOST_ROUNDS):
+        before = run.gap
         run_second_order(run)
         run_interior(run)
         run_second_order(run)
-        until = run.gap / 10
         start = np.maximum(run.p, 1e-12 / run.problem.size)
-        run_nesterov(run, start / start.sum(), until)
+        run_nesterov(run, start / start.sum(), run.gap / 10, PATIENCE)
+        if run.gap > 0.9 * before:
+            return  # the limit of the channel's own precision

@@ -110,7 +110,7 @@ def information_errors(problem: Problem, estimate: Estimate) -> np.ndarray | Non
     entry is three standard errors above 0, or is 0 with a multiplier three of its standard errors above 0.
     """
     p, n = estimate.distribution, problem.n
-    if problem.size > LARGEST_INFORMATION or estimate.gap * n > NEGLIGIBLE:
+    if problem.size > LARGEST_INFORMATION or not problem.fits(problem.size) or estimate.gap * n > NEGLIGIBLE:
         return None
     a, q = problem.columns(np.arange(problem.size))
     d = p @ a

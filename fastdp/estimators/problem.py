@@ -12,6 +12,8 @@ import numpy as np
 from fastdp.channels import Channel
 from fastdp.errors import NotIdentifiableError, ParameterError
 
+LARGEST_PART = 25_000_000
+"""Entries of a channel that a second-order step writes out: 200 MB."""
 SMALLEST_COLUMN = 1e-100
 """Columns whose entries are all below are scaled up: squares of them would leave the range of float64."""
 
@@ -112,6 +114,10 @@ class Problem:
         if len(pieces) == 1:
             return pieces[0]
         return np.hstack([piece[0] for piece in pieces]), np.concatenate([piece[1] for piece in pieces])
+
+    def fits(self, rows: int) -> bool:
+        """Whether the entries of so many inputs and all outputs that occurred may be written out."""
+        return rows * sum(np.count_nonzero(q) for q in self.shares) <= LARGEST_PART
 
     def with_counts(self, counts: Sequence[np.ndarray]) -> Problem:
         """The same channels with other counts, of outputs that they can give."""

@@ -57,7 +57,7 @@ def _step(run: Run, proximal: float) -> bool:
     """One quadratic program and its line search; whether the likelihood rose as promised."""
     full, g = run.p, run.g
     inside = _candidates(full, g)
-    if inside.size > LARGEST_SUPPORT:
+    if inside.size > LARGEST_SUPPORT or not run.problem.fits(inside.size):
         return False
     a, q = run.problem.columns(inside)
     p = full[inside] / full[inside].sum()
@@ -138,7 +138,7 @@ def run_interior(run: Run) -> None:
     The last resort, for supports that the quadratic programs cannot settle.
     """
     size = run.problem.size
-    if size > LARGEST_INTERIOR:
+    if size > LARGEST_INTERIOR or not run.problem.fits(size):
         return
     a, q = run.problem.columns(np.arange(size))
     p = 0.9 * run.p + 0.1 / size
@@ -147,11 +147,11 @@ def run_interior(run: Run) -> None:
         g, likelihood = run.evaluate(p)
         if likelihood == -math.inf:
             return
+        gap = float(p @ z) / size
         root = np.sqrt(p)
         scaled = a * (root[:, None] * (np.sqrt(q) / (p @ a)))
         matrix = scaled @ scaled.T
         matrix[np.diag_indices_from(matrix)] += z
-        gap = float(p @ z) / size
         target, second = 0.0, np.zeros(size)
         for corrector in (False, True):
             rhs = g - 1 + (target - second) / p
