@@ -92,7 +92,7 @@ def _apply_each(rows: np.ndarray, sizes: Sequence[int], products: Sequence[Calla
         turned = np.moveaxis(values, axis, -1)
         flat = product(np.ascontiguousarray(turned).reshape(-1, turned.shape[-1]))
         values = np.moveaxis(flat.reshape(*turned.shape[:-1], flat.shape[-1]), -1, axis)
-    return np.ascontiguousarray(values).reshape(len(rows), -1)
+    return np.ascontiguousarray(values).reshape(len(rows), math.prod(values.shape[1:]))
 
 
 class CascadeChannel(Channel):

@@ -1,0 +1,161 @@
+"""Channels on a grid: cell masses, the border, and what a wrong border would cost."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import fastdp as fd
+from fastdp.channels import Channel, GridChannel
+from fastdp.channels.planar import geometric_masses, laplace_masses
+from tests.channels.cases import grid, random_masses
+
+
+def distances(rows, columns, step=1.0):
+    places = np.stack(np.divmod(np.arange(rows * columns), columns), axis=1)
+    return step * np.linalg.norm(places[:, None] - places, axis=2)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("laplace", 0.8844), ("geometric", 0.9)])
+def test_planar__cost_on_a_small_grid(kind, expected):
+    """3 x 3 cells of side 1.1, epsilon 0.9: clamping costs the continuous noise a little less than nominal."""
+    channel = getattr(GridChannel, kind)(0.9 * 1.1, (3, 3))
+    assert channel.epsilon(distances(3, 3, 1.1)) == pytest.approx(expected, abs=5e-5)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.8, 5.0])
+@pytest.mark.parametrize("shape", [(2, 3), (5, 4)])
+def test_geometric__has_its_nominal_epsilon(rate, shape):
+    assert GridChannel.geometric(rate, shape).epsilon(distances(*shape)) == pytest.approx(rate, rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.8, 5.0])
+def test_laplace__costs_no_more_than_nominal(rate):
+    assert GridChannel.laplace(rate, (4, 6)).epsilon(distances(4, 6)) <= rate * (1 + 1e-9)
+
+
+def test_border__that_is_cut_off_and_normalised_costs_more():
+    """The trap: 11 x 15 cells to 21 x 25, nominal 0.2 a cell is really 0.2507; clamped it is 0.2."""
+    places = np.stack(np.divmod(np.arange(11 * 15), 15), axis=1) + 5
+    outputs = np.stack(np.divmod(np.arange(21 * 25), 25), axis=1)
+    cut = np.exp(-0.2 * np.linalg.norm(places[:, None] - outputs, axis=2))
+    cut = Channel.from_matrix(cut / cut.sum(axis=1, keepdims=True))
+    assert cut.epsilon(distances(11, 15)) == pytest.approx(0.2507, abs=5e-5)
+    assert GridChannel.geometric(0.2, (11, 15)).epsilon(distances(11, 15)) == pytest.approx(0.2, rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.5, 3.0])
+def test_laplace_masses__are_integrals_of_the_density(rate):
+    """Against Gauss's rule with many points on parts of a cell, near the peak and away from it."""
+    masses = laplace_masses(rate, 9)
+    assert masses.sum() == pytest.approx(1, abs=1e-14)
+    assert np.array_equal(masses, masses[::-1])
+    assert np.allclose(masses, masses.T, rtol=1e-12, atol=0)
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    for i, j in [(0, 1), (1, 1), (2, 0), (2, 2), (3, 1), (4, 0), (5, 5)]:
+        x, y = i + nodes[:, None] / 2, j + nodes / 2
+        density = rate**2 / (2 * math.pi) * np.exp(-rate * np.hypot(x, y))
+        assert masses[8 + i, 8 + j] == pytest.approx(weights @ density @ weights / 4, rel=1e-11)
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.5, 3.0])
+def test_laplace_masses__agree_with_the_radius(rate):
+    """The whole disc is 1 - (1 + r) e**-r; cells that lie in it, and cells that touch it, are on either side."""
+    masses = laplace_masses(rate, 40)
+    offsets = np.hypot(*np.meshgrid(np.arange(-39, 40), np.arange(-39, 40)))
+    for radius in (5.0, 20.0):
+        disc = 1 - (1 + rate * radius) * math.exp(-rate * radius)
+        assert masses[offsets <= radius - 0.71].sum() <= disc <= masses[offsets <= radius + 0.71].sum() + 1e-12
+
+
+@pytest.mark.parametrize("rate", [0.3, 1.0])
+def test_masses__beyond_the_outermost_are_kept(rate):
+    """A smaller array is the larger one with its outside folded in."""
+    for masses in (laplace_masses, geometric_masses):
+        assert np.allclose(masses(rate, 5), fold(masses(rate, 30), 4), atol=1e-15)
+
+
+def fold(masses, most):
+    reach = len(masses) // 2
+    out = np.zeros((2 * most + 1, 2 * most + 1))
+    for (i, j), mass in np.ndenumerate(masses):
+        out[min(max(i - reach, -most), most) + most, min(max(j - reach, -most), most) + most] += mass
+    return out
+
+
+def test_masses__refuse_rates_that_reach_too_far():
+    with pytest.raises(fd.ParameterError, match="rate must be at least"):
+        GridChannel.laplace(1e-4, (3, 3))
+
+
+@pytest.mark.parametrize(
+    ("masses", "shape"),
+    [(np.ones((2, 3)) / 6, (3, 3)), (np.ones(3) / 3, (3, 3)), (np.ones((3, 3)), (3, 3)), (np.eye(3), (3, 3)),
+     (np.full((3, 3), np.nan), (3, 3)), (np.ones((1, 1)), (0, 3)), (np.ones((1, 1)), (3, 2.0)),
+     (np.array([[-0.5], [1.0], [0.5]]), (3, 3))],
+)  # fmt: skip
+def test_grid__refuses_wrong_parameters(masses, shape):
+    with pytest.raises(fd.ParameterError, match="GridChannel"):
+        GridChannel(masses, shape)
+
+
+def test_border__without_the_outside_is_noticed():
+    """The contract sees each side and corner: a channel that drops one is off by far more than it allows."""
+    masses = random_masses(9, 7)
+    expected = grid(masses, 4, 5)
+    p = np.random.default_rng(1).dirichlet(np.ones(20))
+    for name in ("_sides", "_ends", "_corners"):
+        for part in range(4 if name == "_corners" else 2):
+            channel = GridChannel(masses, (4, 5))
+            kept = [tail.copy() for tail in getattr(channel, name)]
+            kept[part][:] = 0
+            setattr(channel, name, np.stack(kept) if name == "_corners" else tuple(kept))
+            assert np.abs(channel.forward(p) - p @ expected).max() > 1e-3
+            assert np.abs(channel.backward(p) - expected @ p).max() > 1e-3
+
+
+def test_grid__without_scipy(monkeypatch):
+    """numpy's transforms give the same."""
+    import importlib
+
+    with_scipy = GridChannel(random_masses(5, 7), (6, 9))
+
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    without = GridChannel(random_masses(5, 7), (6, 9))
+    assert without._fft is np.fft
+    p = np.random.default_rng(1).dirichlet(np.ones(54))
+    assert np.allclose(with_scipy.forward(p), without.forward(p), atol=1e-16)
+    assert np.allclose(with_scipy.backward(p), without.backward(p), atol=1e-15)
+
+
+def test_gradient__is_never_negative():
+    """Nor infinite, where transforms turn very small products into their errors."""
+    channel = GridChannel.laplace(2.0, (30, 30))
+    p = np.zeros(900)
+    p[0] = 1.0
+    g, likelihood = channel.gradient(p, np.ones(900))
+    assert (channel.forward(p) >= 0).all()
+    assert (g >= 0).all()
+    assert np.isfinite(g).all()
+    assert math.isfinite(likelihood)
+
+
+def test_grid__of_a_quarter_million_cells_fits_in_memory():
+    """500 x 500: the matrix would take 500 GB. One iteration, channel included, peaks below 200 MB."""
+    tracemalloc.start()
+    try:
+        channel = GridChannel.laplace(0.5, (500, 500))
+        p = np.full(250_000, 1 / 250_000)
+        counts = np.random.default_rng(1).poisson(4.0, 250_000)
+        g, _ = channel.gradient(p, counts)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert p @ g == pytest.approx(counts.sum())
+    assert peak < 200e6
