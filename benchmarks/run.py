@@ -46,7 +46,7 @@ def time_job(job: Job, passed: dict[str, float | None], *, quick: bool, progress
     rounds = QUICK_ROUNDS if quick else ROUNDS
     bar = progress.add_task(f"timing {job.name}", total=rounds)
     tasks = [
-        Task(entry.library.name, size, entry.setup(size))
+        Task(entry.library.name, size * entry.way.part, entry.setup(size))
         for entry, size in ((entry, entry.size(quick=quick)) for entry in chosen)
     ]
     times = interleave(tasks, rounds, tick=lambda: progress.advance(bar))

@@ -19,7 +19,7 @@ class Task:
     """A call that does ``size`` units of work; ``before`` runs outside the clock."""
 
     name: str
-    size: int
+    size: float
     call: Callable[[], Any]
     before: Callable[[], Any] = lambda: None
 
@@ -28,7 +28,7 @@ class Task:
 class Times:
     """Seconds of each round, in CPU time and on the wall."""
 
-    size: int
+    size: float
     cpu: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
 

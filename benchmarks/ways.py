@@ -30,7 +30,8 @@ KEY = bytes(range(32))
 class Way:
     """How to do one kind of job; ``law`` where it is not the job's own, ``exact`` where every output is known.
 
-    ``judge`` gives the p-value of an output where the job does not say how; ``largest`` is the most that it is given.
+    ``judge`` gives the p-value of an output where the job does not say how; ``largest`` is the most that it is given;
+    ``part`` is how much of the job a call does, where it would take too long and its time is known to be proportional.
     """
 
     make: Make
@@ -38,6 +39,7 @@ class Way:
     exact: Callable[[np.ndarray], Any] | None = None
     judge: Judge | None = None
     largest: int | None = None
+    part: float = 1
 
 
 def fastdp_noise(job: Job, values: np.ndarray) -> Call:

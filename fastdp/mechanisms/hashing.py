@@ -32,7 +32,6 @@ from fastdp.mechanisms.frequencies import (
 )
 from fastdp.noise.hashing import LARGEST_G, HashLaw, best_g, buckets, polynomials
 from fastdp.noise.krr import KRRLaw, build_bounds
-from fastdp.noise.krr import KRRLaw, build_bounds
 from fastdp.noise.odds import resolvable_epsilon
 from fastdp.noise.rates import Rate
 from fastdp.noise.runner import ReportBlock, run_reports
