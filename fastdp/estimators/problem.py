@@ -117,7 +117,7 @@ class Problem:
 
     def fits(self, rows: int) -> bool:
         """Whether the entries of so many inputs and all outputs that occurred may be written out."""
-        return rows * sum(np.count_nonzero(q) for q in self.shares) <= LARGEST_PART
+        return rows * sum(int(np.count_nonzero(q)) for q in self.shares) <= LARGEST_PART
 
     def with_counts(self, counts: Sequence[np.ndarray]) -> Problem:
         """The same channels with other counts, of outputs that they can give."""

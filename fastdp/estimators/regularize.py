@@ -35,6 +35,7 @@ from typing import Any
 
 import numpy as np
 
+from fastdp.channels import KRRChannel
 from fastdp.errors import ParameterError
 from fastdp.estimators.accelerate import LEAST_LOG
 from fastdp.estimators.ibu import maximise
@@ -97,42 +98,91 @@ def fit_regularised(
     )
 
 
-def _shares(counts: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Rows of counts of each channel, divided by what each row has over all channels."""
-    total = sum(part.sum(axis=1, keepdims=True) for part in counts)
-    return [part / total for part in counts]
+class _Rows:
+    """Distributions of many rows of counts, and their gradients."""
+
+    def __init__(self, problem: Problem, counts: Sequence[np.ndarray]) -> None:
+        total = sum(part.sum(axis=1, keepdims=True) for part in counts)
+        self._pairs = [(channel, part / total) for channel, part in zip(problem.channels, counts, strict=True)]
+        self.start = np.full((len(counts[0]), problem.size), 1 / problem.size)
+
+    def products(self, points: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        """G of each row, and the probabilities of outputs by channel."""
+        g, chances = np.zeros(points.shape), []
+        for channel, q in self._pairs:
+            d = np.maximum(channel.forward(points), LEAST_CHANCE)  # a transform may leave a rounded zero, or below
+            g += channel.backward(q / d)
+            chances.append(d)
+        return np.maximum(g, 0.0), chances
+
+    def normalised(self, points: np.ndarray) -> np.ndarray:
+        return points / points.sum(axis=1, keepdims=True)
+
+    def whole(self, points: np.ndarray) -> np.ndarray:
+        """Points with an entry for each input."""
+        return points
+
+    def folded(self, counts: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Counts added up to the entries of the probabilities of outputs."""
+        return counts
 
 
-def _product(problem: Problem, shares: Sequence[np.ndarray], rows: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """G of each row, and the probabilities of outputs by channel."""
-    g = np.zeros(rows.shape)
-    chances = []
-    for channel, q in zip(problem.channels, shares, strict=True):
-        d = np.maximum(channel.forward(rows), LEAST_CHANCE)  # a transform may leave a rounded zero, or below
-        g += channel.backward(q / d)
-        chances.append(d)
-    return np.maximum(g, 0.0), chances
+class _KRRRows(_Rows):
+    """k-RR treats all values alike, so those with equal counts keep equal probabilities: one entry stands for all.
+
+    A million values have a few thousand different counts.
+    """
+
+    def __init__(self, channel: KRRChannel, counts: np.ndarray) -> None:
+        row = channel.row(0)
+        self._p, self._q = float(row[0]), float(row[-1])
+        groups = [np.unique(one, return_inverse=True, return_counts=True) for one in counts]
+        width = max(len(values) for values, _, _ in groups)
+        self._places = [places for _, places, _ in groups]
+        self._shares, self._sizes = np.zeros((len(groups), width)), np.zeros((len(groups), width))
+        for i, (values, _, sizes) in enumerate(groups):
+            self._shares[i, : len(values)], self._sizes[i, : len(values)] = values, sizes
+        self._shares /= (self._shares * self._sizes).sum(axis=1, keepdims=True)
+        self.start = np.full(self._shares.shape, 1 / channel.shape[0])
+
+    def products(self, points: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        d = self._q + (self._p - self._q) * points
+        w = self._shares / d
+        return self._q * (self._sizes * w).sum(axis=1, keepdims=True) + (self._p - self._q) * w, [d]
+
+    def normalised(self, points: np.ndarray) -> np.ndarray:
+        return points / (self._sizes * points).sum(axis=1, keepdims=True)
+
+    def whole(self, points: np.ndarray) -> np.ndarray:
+        return np.array([point[places] for point, places in zip(points, self._places, strict=True)])
+
+    def folded(self, counts: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        width = self._shares.shape[1]
+        return [np.array([np.bincount(*pair, width) for pair in zip(self._places, counts[0], strict=True)])]
 
 
-def _accelerated(problem: Problem, counts: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray, list[np.ndarray]]]:
-    """Accelerated steps from uniform, of all rows in step: their number, the rows, and their outputs' probabilities.
+def _rows(problem: Problem, counts: Sequence[np.ndarray]) -> _Rows:
+    if len(problem.channels) == 1 and type(problem.channels[0]) is KRRChannel and problem.size > 1:
+        return _KRRRows(problem.channels[0], counts[0])
+    return _Rows(problem, counts)
+
+
+def _accelerated(rows: _Rows) -> Iterator[tuple[int, np.ndarray, list[np.ndarray]]]:
+    """Accelerated steps from uniform, of all rows in step: their number, the points, and their outputs' probabilities.
 
     Momentum is never dropped, so that a number of steps means the same for every row.
     """
-    shares = _shares(counts)
-    rows = np.full((len(shares[0]), problem.size), 1 / problem.size)
-    plain: np.ndarray | None = None
+    points, plain = rows.start, None
     t, step = 1.0, 0
     while True:
-        g, chances = _product(problem, shares, rows)
-        yield step, rows, chances
+        g, chances = rows.products(points)
+        yield step, points, chances
         with np.errstate(divide="ignore"):
-            stepped = np.maximum(np.log(rows * g), LEAST_LOG)
+            stepped = np.maximum(np.log(points * g), LEAST_LOG)
         t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2
         logs = stepped if plain is None else stepped + ((t - 1) / t_next) * (stepped - plain)
         logs = np.maximum(logs - logs.max(axis=1, keepdims=True), LEAST_LOG)
-        rows = np.exp(logs)
-        rows /= rows.sum(axis=1, keepdims=True)
+        points = rows.normalised(np.exp(logs))
         plain, t, step = stepped, t_next, step + 1
 
 
@@ -159,9 +209,11 @@ def _fit_cv(problem: Problem, limit: int | None, progress: bool | None) -> _Fit:
     scores: list[np.ndarray] = []
     most, best, best_step, note = limit or MOST_STEPS, -math.inf, 0, ""
     bar = Bar(progress)
+    rows = _rows(problem, kept)
+    folded = rows.folded(held)
     try:
-        for step, _, chances in _accelerated(problem, kept):
-            score = sum((fold * np.log(d)).sum(axis=1) for fold, d in zip(held, chances, strict=True)) / problem.n
+        for step, _, chances in _accelerated(rows):
+            score = sum((fold * np.log(d)).sum(axis=1) for fold, d in zip(folded, chances, strict=True)) / problem.n
             scores.append(score)
             if float(score.sum()) > best:
                 best, best_step = float(score.sum()), step
@@ -186,37 +238,27 @@ def _fit_cv(problem: Problem, limit: int | None, progress: bool | None) -> _Fit:
 
 def _steps_refit(problem: Problem, steps: int) -> Refit:
     def refit(counts: Sequence[np.ndarray]) -> np.ndarray:
-        for step, points, _ in _accelerated(problem, [np.asarray(part, np.float64) for part in counts]):
-            if step == steps:
-                return points
-        raise AssertionError
+        rows = _rows(problem, counts)
+        return next(rows.whole(points) for step, points, _ in _accelerated(rows) if step == steps)
 
     return refit
 
 
-def _em_rows(
-    problem: Problem, counts: Sequence[np.ndarray], after: Callable[[np.ndarray], np.ndarray] | None = None
+def _em(
+    rows: _Rows, after: Callable[[np.ndarray], np.ndarray] | None
 ) -> Iterator[tuple[int, np.ndarray, list[np.ndarray]]]:
     """Steps of EM from uniform, of all rows in step, each followed by ``after``."""
-    shares = _shares(counts)
-    rows = np.full((len(shares[0]), problem.size), 1 / problem.size)
-    step = 0
+    points, step = rows.start, 0
     while True:
-        g, chances = _product(problem, shares, rows)
-        yield step, rows, chances
-        rows = rows * g
-        if after is not None:
-            rows = after(rows)
-        rows /= rows.sum(axis=1, keepdims=True)
+        g, chances = rows.products(points)
+        yield step, points, chances
+        points = rows.normalised(points * g if after is None else after(points * g))
         step += 1
 
 
 def _em_refit(problem: Problem, steps: int, after: Callable[[np.ndarray], np.ndarray] | None) -> Refit:
     def refit(counts: Sequence[np.ndarray]) -> np.ndarray:
-        for step, points, _ in _em_rows(problem, [np.asarray(part, np.float64) for part in counts], after):
-            if step == steps:
-                return points
-        raise AssertionError
+        return next(points for step, points, _ in _em(_Rows(problem, counts), after) if step == steps)
 
     return refit
 
@@ -246,7 +288,7 @@ def _em_until(
     after: Callable[[np.ndarray], np.ndarray] | None,
 ) -> tuple[np.ndarray, int]:
     """EM until the probabilities of outputs are enough; the distribution and the number of steps."""
-    path = _em_rows(problem, [counts[None, :] for counts in problem.counts], after)
+    path = _em(_Rows(problem, [counts[None, :] for counts in problem.counts]), after)
     step, points, chances = next(path)
     while step < MOST_STEPS and not is_enough(chances):
         step, points, chances = next(path)

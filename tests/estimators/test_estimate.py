@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import fastdp as fd
-from fastdp.channels import GridChannel, KRRChannel
+from fastdp.channels import DenseChannel, GridChannel, KRRChannel
 from fastdp.estimators import Estimate, estimate, ibu, invert
 
 N = 30_000
@@ -213,6 +213,14 @@ class TestRegularised:
         assert np.isfinite(found.distribution).all()
         assert found.distribution.sum() == pytest.approx(1)
         assert math.isfinite(found.gap)
+
+    def test_krr__by_groups_of_equal_counts_is_the_same(self):
+        channel = KRRChannel(400, 0.02, 0.98 / 399)
+        chances = channel.forward(np.random.default_rng(0).dirichlet(np.full(400, 0.1)))
+        counts = np.random.default_rng(1).multinomial(5000, chances)
+        grouped, whole = estimate(channel, counts), estimate(DenseChannel(channel.dense()), counts)
+        assert grouped.iterations == whole.iterations > 0
+        np.testing.assert_allclose(grouped.distribution, whole.distribution, atol=1e-10)
 
     def test_many_steps__where_the_data_bear_them(self):
         """With plenty of reports the estimate goes as far as the likeliest."""
