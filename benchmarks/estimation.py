@@ -81,6 +81,15 @@ def krr(size: int) -> Problem:
     return _observe(KRRChannel(size, e / (e + size - 1), 1 / (e + size - 1)), 1_000_000)
 
 
+@functools.lru_cache(maxsize=1)
+def ring(size: int) -> Problem:
+    """Noise around a ring: a symmetric channel, the only kind that every rival gets right."""
+    apart = np.minimum(np.arange(size), size - np.arange(size))
+    weights = np.exp(-apart / 20.0)
+    places = (np.arange(size)[:, None] - np.arange(size)) % size
+    return _observe(DenseChannel((weights / weights.sum())[places]), 100 * size)
+
+
 def fastdp_steps(job: Job, _times: np.ndarray) -> Call:
     fd.set_threads(1)
     problem = job.mechanism()
@@ -210,7 +219,51 @@ def judge_many(job: Job, found: np.ndarray, _times: np.ndarray) -> float:
     return float(np.allclose(found, numpy_many(job, np.zeros(1))(), rtol=1e-7, atol=1e-12))
 
 
+def fastdp_em_steps(job: Job, times: np.ndarray) -> Call:
+    fd.set_threads(1)
+    problem = job.mechanism()
+    return lambda: fd.ibu(problem.channel, problem.counts, method="em", max_iterations=times.size).distribution
+
+
+def numpy_em_steps(job: Job, times: np.ndarray) -> Call:
+    problem = job.mechanism()
+    matrix, shares = problem.matrix, problem.counts / problem.counts.sum()
+
+    def call() -> np.ndarray:
+        p = np.full(matrix.shape[0], 1 / matrix.shape[0])
+        for _ in range(times.size):
+            p = p * (matrix @ (shares / (p @ matrix)))
+        return p
+
+    return call
+
+
+def qif_em_steps(job: Job, times: np.ndarray) -> Call:
+    import qif
+
+    problem = job.mechanism()
+    matrix, shares = problem.matrix, problem.counts / problem.counts.sum()
+    start = np.full(matrix.shape[0], 1 / matrix.shape[0])
+    step = qif.channel.iterative_bayesian_update
+    return lambda: step(matrix, shares, start, max_diff=0.0, max_iter=times.size)[0]
+
+
+def multi_freq_em_steps(job: Job, times: np.ndarray) -> Call:
+    from multi_freq_ldpy.estimators.Histogram_estimator import IBU
+
+    problem = job.mechanism()
+    matrix, shares = problem.matrix, problem.counts / problem.counts.sum()
+    return lambda: IBU(matrix.shape[0], matrix, shares, times.size, 1e-300, "max_abs")
+
+
+def judge_em(job: Job, found: np.ndarray, times: np.ndarray) -> float:
+    """The same as by hand, a step more or less."""
+    due = [numpy_em_steps(job, np.zeros(max(1, times.size + more)))() for more in (-1, 0, 1)]
+    return float(any(np.allclose(found, one, rtol=1e-6, atol=1e-12) for one in due))
+
+
 FASTDP = {
+    "em": Way(fastdp_em_steps),
     "steps": Way(fastdp_steps),
     "steps-float32": Way(fastdp_steps),
     "estimate": Way(fastdp_estimate),
@@ -218,11 +271,14 @@ FASTDP = {
     "many": Way(fastdp_many),
 }
 NUMPY = {
+    "em": Way(numpy_em_steps),
     "steps": Way(numpy_steps),
     "steps-float32": Way(numpy_steps),
     "estimate": Way(numpy_thousand, judge=lambda _job, p, _times: float(np.isfinite(p).all()), largest=1),
     "many": Way(numpy_many),
 }
+QIF = {"em": Way(qif_em_steps)}
+MULTI_FREQ_LDPY = {"em": Way(multi_freq_em_steps)}
 PLAIN_EM = {"to-gap": Way(fastdp_em, judge=judge_unfinished, largest=1, part=EM_TIMED / EM_STEPS)}
 
 

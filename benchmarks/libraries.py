@@ -118,10 +118,11 @@ _ALL = (
     Library(
         "multi-freq-ldpy",
         "one record at a time, as it works",
-        local_ways.multi_freq_ldpy(),
+        local_ways.multi_freq_ldpy() | estimation.MULTI_FREQ_LDPY,
         module="multi_freq_ldpy.pure_frequency_oracles.LH",
         package="multi-freq-ldpy",
     ),
+    Library("qif", "libqif's iterative Bayesian update", estimation.QIF, module="qif", package="qif"),
     Library(
         "pure-ldp",
         "one record at a time, as it works",

@@ -215,6 +215,11 @@ ESTIMATION_JOBS = (
     ),
     _steps("ibu-line-10000", "geometric on 10,000 numbers", 200, estimation.line, 10_000, 0.05),
     _steps("ibu-grid-100", "planar Laplace on 100 x 100 cells", 20, estimation.grid, 100),
+    Job(
+        "ibu-em-1000", "estimation", "em", "float64", "EM as taught, a step, symmetric 1,000 x 1,000",
+        functools.partial(estimation.ring, 1000), unit="iterations", size=50, make=estimation.times_of,
+        judge=estimation.judge_em,
+    ),
     _estimates(
         "ibu-krr-1000", "estimate", "k-RR, k = 1,000, a whole estimate; by hand 1,000 iterations",
         estimation.judge_gap, estimation.krr, 1000, size=200,
