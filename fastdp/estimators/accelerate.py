@@ -8,6 +8,8 @@ import numpy as np
 
 from fastdp.estimators.run import Run
 
+BETWEEN_SUMS = 16
+"""Steps of EM after which a sum that rounding has moved is set to 1 again."""
 LEAST_LOG = -650.0
 """Logarithms of probabilities go no lower: from much further down an input could never come back."""
 
@@ -17,6 +19,9 @@ def run_em(run: Run, p: np.ndarray, iterations: int | None) -> None:
 
     Each step raises the likelihood, and keeps the sum of p. [Agrawal, Aggarwal 2001; ElSalamouny, Palamidessi 2020]
     """
+    if iterations is not None and run.is_quiet:
+        _run_quietly(run, p, iterations)
+        return
     done = 0
     while iterations is None or done < iterations:
         g, _ = run.evaluate(p)
@@ -24,6 +29,23 @@ def run_em(run: Run, p: np.ndarray, iterations: int | None) -> None:
         p /= p.sum()
         done += 1
     run.settle(p, *run.evaluate(p))
+
+
+def _run_quietly(run: Run, p: np.ndarray, iterations: int) -> None:
+    """The same with nobody to tell: at 100 inputs half of the time went into watching."""
+    gradient = run.problem.plain_gradient
+    done = 0
+    try:
+        with np.errstate(all="ignore"):
+            while done < iterations:
+                p = p * gradient(p)[0]
+                done += 1
+                if done % BETWEEN_SUMS == 0:
+                    p /= p.sum()
+    finally:
+        p = p / p.sum()
+        run.settle(p, *run.problem.gradient(p))
+        run.evaluations = done
 
 
 def run_nesterov(run: Run, p: np.ndarray, until: float, patience: float = math.inf) -> None:

@@ -16,6 +16,7 @@ from fastdp.estimators.ibu import FIRST_GAP, METHODS, MOST_EVALUATIONS, ibu, max
 from fastdp.estimators.intervals import likelihood_spread
 from fastdp.estimators.problem import Problem, check_possible, read_counts, read_start
 from fastdp.estimators.result import Estimate
+from fastdp.estimators.run import certificate
 
 
 def ibu_many(
@@ -108,7 +109,7 @@ class Gradients:
 def _estimate(
     problem: Problem, p: np.ndarray, g: np.ndarray, likelihood: float, iterations: int, name: str
 ) -> Estimate:
-    gap = max(0.0, math.log(float(g.max()))) if likelihood > -math.inf else math.inf
+    gap = certificate(g) if likelihood > -math.inf else math.inf
     return Estimate(p, gap, likelihood * problem.n, iterations, name, problem.n, None, likelihood_spread(problem))
 
 

@@ -16,6 +16,8 @@ from fastdp.estimators.result import Estimate
 REPLICATES = 200
 LARGEST_INFORMATION = 2_000
 """Inputs of an information matrix that is inverted."""
+MOST_REPORTS = 1e15
+"""Reports of a sample of the bootstrap; more would not be less varied in float64."""
 CLEAR = 3.0
 """Standard errors that an entry must be away from 0 to count as inside, and its multiplier to count as outside."""
 LARGEST_CONDITION = 1e10
@@ -90,7 +92,8 @@ def bootstrap_spread(problem: Problem, estimate: Estimate, refit: Refit) -> Spre
     samples = []
     for channel, counts in zip(problem.channels, problem.counts, strict=True):
         chances = np.maximum(channel.forward(estimate.distribution), 0.0)
-        samples.append(source.multinomial(max(1, round(float(counts.sum()))), chances / chances.sum(), REPLICATES))
+        reports = round(min(max(1.0, float(counts.sum())), MOST_REPORTS))
+        samples.append(source.multinomial(reports, chances / chances.sum(), REPLICATES))
     replicates = refit(samples)
     return Spread(replicates.std(axis=0, ddof=1), replicates)
 

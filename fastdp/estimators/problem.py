@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,6 +104,11 @@ class Problem:
         if not math.isfinite(likelihood) or not math.isfinite(g.sum()):
             return g, -math.inf
         return g, likelihood
+
+    @property
+    def plain_gradient(self) -> Callable[[np.ndarray], tuple[np.ndarray, float]]:
+        """The gradient without its checks, for loops that know they stay inside the simplex."""
+        return self._terms[0].gradient if len(self._terms) == 1 else self.gradient
 
     def columns(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The entries of these inputs and of all outputs that occurred, side by side, and the shares of the latter.

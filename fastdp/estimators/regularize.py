@@ -54,6 +54,8 @@ SHARE_OF_ERROR = 0.25
 LARGEST_REGULAR = 300
 """Inputs up to which the likeliest distribution is tried first: where it is regular, nothing beats it."""
 LEAST_CHANCE = 1e-300
+LARGEST_DEALT = 2.0**53
+"""Counts from here on are split evenly: chance would not move them."""
 SMOOTH_TOLERANCE = 1e-9
 
 
@@ -188,7 +190,7 @@ def _accelerated(rows: _Rows) -> Iterator[tuple[int, np.ndarray, list[np.ndarray
 
 def _split(counts: np.ndarray, source: np.random.Generator) -> np.ndarray:
     """Each report dealt to one of the folds, as counts of folds by outputs; parts of reports go to all alike."""
-    whole = np.floor(counts)
+    whole = np.where(counts < LARGEST_DEALT, np.floor(counts), 0.0)
     dealt = source.multinomial(whole.astype(np.int64), np.full(FOLDS, 1 / FOLDS)).T
     return dealt + (counts - whole) / FOLDS
 

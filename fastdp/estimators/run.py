@@ -24,7 +24,8 @@ class StopRun(Exception):  # noqa: N818  (it is no error)
 
 def certificate(g: np.ndarray) -> float:
     """The logarithm of max G: how far the mean log-likelihood is from the best, at most."""
-    return max(0.0, math.log(float(g.max())))
+    largest = float(g.max())
+    return max(0.0, math.log(largest)) if 0 < largest < math.inf else math.inf
 
 
 class Run:
@@ -64,6 +65,11 @@ class Run:
             raise StopRun
         return g, likelihood
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nobody wants to be told of every step."""
+        return self._callback is None and not self._bar.is_wanted
+
     def offer(self, p: np.ndarray, g: np.ndarray, likelihood: float) -> None:
         """Keep a point if it is the best: the likelier, or as likely to the last digits and with the better proof."""
         if not likelihood > -math.inf:
@@ -96,7 +102,8 @@ class Bar:
     """A bar of rich on standard error, once a run has taken long; nothing where nobody looks at it."""
 
     def __init__(self, progress: bool | None) -> None:
-        self._is_wanted = sys.stderr.isatty() if progress is None else progress
+        self.is_wanted = sys.stderr.isatty() if progress is None else progress
+        """Whether somebody may be watching."""
         self._started = time.monotonic()
         self._progress: Any = None
         self._task: Any = None
@@ -104,7 +111,7 @@ class Bar:
     @property
     def is_due(self) -> bool:
         """Whether the run has taken long enough, and is watched."""
-        return self._is_wanted and time.monotonic() - self._started > PATIENCE_SECONDS
+        return self.is_wanted and time.monotonic() - self._started > PATIENCE_SECONDS
 
     def show(self, done: float, text: str) -> None:
         """The part done, from 0 to 1, and what to say of it."""

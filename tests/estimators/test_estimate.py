@@ -206,13 +206,16 @@ class TestRegularised:
         with pytest.raises(fd.ParameterError, match="shape"):
             estimate(channel, counts, regularize="smooth", shape=(3, 5))
 
-    @pytest.mark.parametrize("counts", [[1, 0, 0], [1, 1, 0], [0.2, 0.3, 0.1], [1e12, 2e12, 1], [0.5, 0, 0]])
+    @pytest.mark.parametrize(
+        "counts", [[1, 0, 0], [1, 1, 0], [0.2, 0.3, 0.1], [1e12, 2e12, 1], [0.5, 0, 0], [1e200, 3e199, 1]]
+    )
     @pytest.mark.parametrize("regularize", ["cv", "early", "smooth"])
     def test_few_reports__or_many(self, counts, regularize):
         found = estimate(KRRChannel(3, 0.5, 0.25), counts, regularize=regularize)
         assert np.isfinite(found.distribution).all()
         assert found.distribution.sum() == pytest.approx(1)
         assert math.isfinite(found.gap)
+        assert np.isfinite(found.std_error).all()
 
     def test_krr__by_groups_of_equal_counts_is_the_same(self):
         channel = KRRChannel(400, 0.02, 0.98 / 399)

@@ -12,7 +12,7 @@ import fastdp as fd
 from fastdp.channels import DenseChannel, GeometricChannel, KRRChannel
 from fastdp.estimators import ibu
 from fastdp.estimators.problem import Problem
-from fastdp.estimators.run import Run, StopRun
+from fastdp.estimators.run import Run, StopRun, certificate
 from tests.estimators.cases import mean_log_likelihood, random_case, random_channel
 
 METHODS = ["auto", "em", "nesterov", "second-order"]
@@ -294,6 +294,31 @@ class TestBounds:
         assert found.iterations == 5
         assert 0 < found.gap < math.inf
         assert found.distribution.sum() == pytest.approx(1)
+
+    def test_interrupt__of_quiet_steps(self, monkeypatch):
+        channel, counts = random_dense(4, 6, 1), np.arange(1, 7)
+        honest, calls = Problem.plain_gradient.fget, []
+
+        def interrupted(problem):
+            def gradient(p):
+                calls.append(1)
+                if len(calls) == 4:
+                    raise KeyboardInterrupt
+                return honest(problem)(p)
+
+            return gradient
+
+        monkeypatch.setattr(Problem, "plain_gradient", property(interrupted))
+        found = ibu(channel, counts, method="em", max_iterations=100)
+        assert "interrupted" in found.method
+        assert found.iterations == 3
+        told = ibu(channel, counts, method="em", max_iterations=3, callback=lambda *a: None)
+        np.testing.assert_allclose(found.distribution, told.distribution, atol=1e-15)
+        assert found.gap == pytest.approx(told.gap)
+
+    @pytest.mark.parametrize("g", [[np.nan, 1.0], [np.inf, 1.0], [0.0, 0.0]])
+    def test_gap__of_nonsense_is_no_certificate(self, g):
+        assert certificate(np.array(g)) == math.inf
 
     def test_start__matters_only_where_it_may(self):
         channel = random_dense(5, 9, 7)
