@@ -46,12 +46,12 @@ class DenseChannel(Channel):
             raise ParameterError("Channel: the matrix must hold finite probabilities >= 0")
         if not np.abs(matrix.sum(axis=1) - 1).max() <= ROW_TOLERANCE:
             raise ParameterError(f"Channel: each row must sum to 1 within {ROW_TOLERANCE:g}; divide it by its sum")
-        self._exponents = -np.frexp(matrix.max(axis=0))[1]
+        self._exponents = exponents_of(matrix.max(axis=0))
         self._scales = np.ldexp(1.0, -self._exponents)
         kind = {"float64": np.float64, "float32": np.float32, "float16": np.uint16}[self.storage]
         self._stored = _empty_aligned(matrix.shape[::-1], kind)
         for strip in self._strips():
-            self._stored[strip] = self._encode(np.ldexp(matrix[:, strip], self._exponents[strip]).T)
+            self._stored[strip] = self._encode((matrix[:, strip] / self._scales[strip]).T)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -106,8 +106,14 @@ class DenseChannel(Channel):
         return np.ascontiguousarray(part.T * self._scales[outputs])
 
     def prepare(self, counts: Any) -> Observed:
-        observed = Observed(self, counts)
-        return observed if observed.counts.ndim > 1 else ObservedDense(self, counts, self._stored, self._exponents)
+        if np.ndim(counts) > 1:
+            return super().prepare(counts)
+        return _ObservedDense(self, counts, self._stored, self._exponents)
+
+
+def exponents_of(largest: np.ndarray) -> np.ndarray:
+    """Exponents of the powers of two that bring numbers between 1/2 and 1, or as near as float64 has such powers."""
+    return np.minimum(-np.frexp(largest)[1], 1000)
 
 
 def _empty_aligned(shape: tuple[int, ...], kind: type) -> np.ndarray:
@@ -118,7 +124,7 @@ def _empty_aligned(shape: tuple[int, ...], kind: type) -> np.ndarray:
     return raw[start : start + size].view(kind).reshape(shape)
 
 
-class ObservedDense(Observed):
+class _ObservedDense(Observed):
     """The matrix is read once, and only the outputs that were observed."""
 
     def __init__(self, channel: DenseChannel, counts: Any, stored: np.ndarray, exponents: np.ndarray) -> None:
@@ -126,8 +132,9 @@ class ObservedDense(Observed):
         listed = np.flatnonzero(self.counts)
         padding = -listed.size % BLOCK
         self._listed = np.concatenate((listed, np.zeros(padding, np.int64)))
+        self._padded = self._listed.size
         padded = np.concatenate((self.counts[listed], np.zeros(padding)))
-        self._size, self._stored = (channel.shape[0],), stored
+        self._stored = stored
         self._offset = math.log(2) * float(self.counts @ exponents)
         """What the powers of two add to the log-likelihood."""
         self._wide = stored.dtype == np.float64
@@ -146,9 +153,9 @@ class ObservedDense(Observed):
 
     def gradient(self, p: Any) -> tuple[np.ndarray, float]:
         p = np.ascontiguousarray(p, np.float64)
-        if p.shape != self._size:
-            raise ParameterError(f"gradient: p must have {self._size[0]} entries, got shape {p.shape}")
-        out, d = np.empty(self._size), np.empty(self._listed.size)
+        if p.shape != self._size:  # as in _vector: a call more would be 3 % of a step at 100 x 100
+            p = self._vector(p)
+        out, d = np.empty(self._size), np.empty(self._padded)
         if self._wide:
             return out, step_dense(self._stored, self._listed, self._weighed, p, d, out) - self._offset
         narrow = (p * self._raised).astype(np.float32)

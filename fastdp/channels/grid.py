@@ -154,8 +154,7 @@ class GridChannel(Channel):
         return out.reshape(-1) + cells[[0, 0, -1, -1], [0, -1, 0, -1]] @ self._corners
 
     def prepare(self, counts: Any) -> Observed:
-        observed = Observed(self, counts)
-        return observed if observed.counts.ndim > 1 else _ObservedGrid(self, counts, self._largest)
+        return _ObservedGrid(self, counts, self._largest) if np.ndim(counts) < 2 else super().prepare(counts)
 
 
 class _ObservedGrid(Observed):
@@ -166,7 +165,7 @@ class _ObservedGrid(Observed):
         self._floor, self._weighed = largest * 2.0**-52, self.counts.copy()
 
     def gradient(self, p: Any) -> tuple[np.ndarray, float]:
-        d = self.channel.forward(p)
+        d = self.channel.forward(self._vector(p))
         total = step_weights(self._weighed, self._floor, d)
         g = self.channel.backward(d)
         return np.maximum(g, 0.0, out=g), total

@@ -10,7 +10,6 @@ import numpy as np
 from fastdp.channels.base import Channel
 from fastdp.channels.metrics import Pairs, Witness
 from fastdp.channels.observed import Observed
-from fastdp.errors import ParameterError
 from fastdp.kernels.line import apply_powers, step_line
 
 
@@ -48,8 +47,7 @@ class _LineChannel(Channel):
         return out
 
     def prepare(self, counts: Any) -> Observed:
-        observed = Observed(self, counts)
-        return observed if observed.counts.ndim > 1 else _ObservedLine(self, counts, self._scales, self._keep)
+        return _ObservedLine(self, counts, self._scales, self._keep) if np.ndim(counts) < 2 else super().prepare(counts)
 
     def _spread(self, x: np.ndarray, other: np.ndarray) -> np.ndarray:
         """The largest log-ratio of ``x`` over ``other``: the rate times their distance, by an output beyond x.
@@ -119,12 +117,10 @@ class _ObservedLine(Observed):
     def __init__(self, channel: _LineChannel, counts: Any, scales: np.ndarray, keep: np.ndarray) -> None:
         super().__init__(channel, counts)
         self._a, self._keep = math.exp(-channel.rate), keep
-        self._weighed, self._size = self.counts.copy(), self.counts.shape
+        self._weighed = self.counts.copy()  # kernels take writable arrays a microsecond sooner
         self._offset = float(self.counts @ np.log(scales))
 
     def gradient(self, p: Any) -> tuple[np.ndarray, float]:
-        p = np.ascontiguousarray(p, np.float64)
-        if p.shape != self._size:
-            raise ParameterError(f"gradient: p must have {self._size[0]} entries, got shape {p.shape}")
+        p = self._vector(p)
         out, d = np.empty(self._size), np.empty(self._size)
         return out, step_line(self._a, self._keep, self._weighed, p, d, out) + self._offset

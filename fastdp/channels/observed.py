@@ -23,9 +23,7 @@ class Observed:
         self.counts = read_counts(counts, channel.shape[1])
         self.total = self.counts.sum(axis=-1)
         """The number of observations, of each row if there are many."""
-        scale = np.where(self.total > 0, self.total, 1.0)
-        # shares and not counts are divided by d: 1e12 / 1e-300 would overflow
-        self._shares, self._seen = self.counts / scale[..., None], self.counts > 0
+        self._size = (channel.shape[0],)
 
     def gradient(self, p: Any) -> tuple[np.ndarray, Any]:
         """The derivative of the log-likelihood by each entry of ``p``, and the log-likelihood.
@@ -35,12 +33,20 @@ class Observed:
         d = self.channel.forward(p)
         if d.shape != self.counts.shape:
             raise ParameterError(f"gradient: p must have as many rows as the counts, got shape {np.shape(p)}")
-        possible = self._seen & (d > 0)
-        weights = np.divide(self._shares, d, out=np.zeros(d.shape), where=possible)
+        seen = self.counts > 0
+        possible = seen & (d > 0)
+        scale = np.where(self.total > 0, self.total, 1.0)[..., None]  # 1e12 / 1e-300 would overflow, a share does not
+        weights = np.divide(self.counts / scale, d, out=np.zeros(d.shape), where=possible)
         logs = np.log(d, out=np.zeros(d.shape), where=possible)
-        likelihood = np.where((possible == self._seen).all(axis=-1), (self.counts * logs).sum(axis=-1), -np.inf)
-        g = self.channel.backward(weights) * self.total[..., None]
-        return g, likelihood if d.ndim > 1 else float(likelihood)
+        likelihood = np.where((possible == seen).all(axis=-1), (self.counts * logs).sum(axis=-1), -np.inf)
+        return self.channel.backward(weights) * scale, likelihood if d.ndim > 1 else float(likelihood)
+
+    def _vector(self, p: Any) -> np.ndarray:
+        """One distribution over the inputs, as kernels read it."""
+        vector = np.ascontiguousarray(p, np.float64)
+        if vector.shape != self._size:
+            raise ParameterError(f"gradient: p must have {self._size[0]} entries, got shape {vector.shape}")
+        return vector
 
 
 def read_counts(value: Any, size: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fastdp.channels.base import Channel
-from fastdp.channels.dense import ROW_TOLERANCE
+from fastdp.channels.dense import ROW_TOLERANCE, exponents_of
 from fastdp.channels.metrics import Pairs, Witness
 from fastdp.channels.observed import Observed
 from fastdp.errors import ParameterError
@@ -47,9 +47,9 @@ class SparseChannel(Channel):
         self._starts = np.concatenate(([0], np.cumsum(np.bincount(outputs, minlength=shape[1])))).astype(np.int64)
         largest = np.zeros(shape[1])
         np.maximum.at(largest, outputs, entries)
-        self._exponents = -np.frexp(largest)[1]
+        self._exponents = exponents_of(largest)
         self._scales = np.ldexp(1.0, -self._exponents)
-        self._inputs, self._entries = inputs.astype(np.uint32), np.ldexp(entries, self._exponents[outputs])
+        self._inputs, self._entries = inputs.astype(np.uint32), entries / self._scales[outputs]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -94,9 +94,8 @@ class SparseChannel(Channel):
         return math.inf, (int(here[0]), other, y)
 
     def prepare(self, counts: Any) -> Observed:
-        observed = Observed(self, counts)
-        if observed.counts.ndim > 1:
-            return observed
+        if np.ndim(counts) > 1:
+            return super().prepare(counts)
         return _ObservedSparse(self, counts, (self._starts, self._inputs, self._entries), self._exponents)
 
 
@@ -107,14 +106,12 @@ class _ObservedSparse(Observed):
         self, channel: SparseChannel, counts: Any, stored: tuple[np.ndarray, ...], exponents: np.ndarray
     ) -> None:
         super().__init__(channel, counts)
-        self._stored, self._size = stored, (channel.shape[0],)
+        self._stored = stored
         self._listed = np.flatnonzero(self.counts)
         self._weighed = self.counts[self._listed]
         self._offset = math.log(2) * float(self.counts @ exponents)
 
     def gradient(self, p: Any) -> tuple[np.ndarray, float]:
-        p = np.ascontiguousarray(p, np.float64)
-        if p.shape != self._size:
-            raise ParameterError(f"gradient: p must have {self._size[0]} entries, got shape {p.shape}")
+        p = self._vector(p)
         out, d = np.empty(self._size), np.empty(self._listed.size)
         return out, step_sparse(*self._stored, self._listed, self._weighed, p, d, out) - self._offset

@@ -93,8 +93,9 @@ class SupportChannel(Channel):
         return 0.0, (0, 1, 0)
 
     def prepare(self, counts: Any) -> Observed:
-        observed = Observed(self, counts)
-        return observed if observed.counts.ndim > 1 else _ObservedSupport(self, counts, self._sets, self._excess)
+        if np.ndim(counts) > 1:
+            return super().prepare(counts)
+        return _ObservedSupport(self, counts, self._sets, self._excess)
 
 
 class _ObservedSupport(Observed):
@@ -104,11 +105,9 @@ class _ObservedSupport(Observed):
         super().__init__(channel, counts)
         listed = np.flatnonzero(self.counts)
         self._sets = sets if listed.size == self.counts.size else np.ascontiguousarray(sets[:, listed])
-        self._weighed, self._excess, self._size = self.counts[listed], excess, (channel.shape[0],)
+        self._weighed, self._excess = self.counts[listed], excess
 
     def gradient(self, p: Any) -> tuple[np.ndarray, float]:
-        p = np.ascontiguousarray(p, np.float64)
-        if p.shape != self._size:
-            raise ParameterError(f"gradient: p must have {self._size[0]} entries, got shape {p.shape}")
+        p = self._vector(p)
         out, (sums, places) = np.empty(self._size), np.empty((2, len(self._sets), 256))
         return out, step_support(self._sets, self._weighed, p, self._excess, sums, places, np.empty(BLOCK), out)

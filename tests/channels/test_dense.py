@@ -136,20 +136,13 @@ def test_gradient__does_not_change_between_calls_or_threads():
 
 def test_logarithm__is_good_to_the_last_digit():
     """Over the whole range, and near 1, where it is small itself."""
-    from fastdp.kernels.jit import kernel
     from fastdp.kernels.likelihood import log_normal
-
-    @kernel
-    def fill(numbers, out):
-        for i in range(numbers.size):
-            out[i] = log_normal(numbers[i])
 
     source = np.random.default_rng(4)
     numbers = np.concatenate(
-        (np.exp(source.uniform(-708, 709, 100_000)), 1 + source.normal(size=10_000) * 1e-7, [1.0, 2.0, 0.5, 2.3e-308])
+        (np.exp(source.uniform(-708, 709, 20_000)), 1 + source.normal(size=10_000) * 1e-7, [1.0, 2.0, 0.5, 2.3e-308])
     )
-    found, expected = np.empty(numbers.size), np.log(numbers)
-    fill(numbers, found)
+    found, expected = np.array([log_normal(number) for number in numbers]), np.log(numbers)
     assert (np.abs(found - expected) <= np.spacing(np.abs(expected))).all()
 
 
