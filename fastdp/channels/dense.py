@@ -142,13 +142,12 @@ class _ObservedDense(Observed):
             self._weighed = padded
             return
         # in 16 bits, factors that keep all of single precision's numbers away from the ends of its range
-        total = float(self.total)
         raised, unit, self._weight_unit, lowered = (
             (2.0**64, 2.0**-64 / HALF_UNIT, 2.0**20, 2.0**-20 / HALF_UNIT)
             if stored.dtype == np.uint16
             else (1.0, 1.0, 1.0, 1.0)
         )
-        self._weighed, self._factor = padded / (total or 1.0), lowered * total
+        self._weighed, self._factor = padded / (self.total or 1.0), lowered * self.total
         self._raised, self._unit = np.float64(raised), unit
 
     def gradient(self, p: Any) -> tuple[np.ndarray, float]:
@@ -163,4 +162,4 @@ class _ObservedDense(Observed):
         mean = step_narrow(
             self._stored, self._listed, self._weighed, narrow, self._unit, self._weight_unit, self._factor, d, part, out
         )
-        return out, mean * float(self.total) - self._offset
+        return out, mean * self.total - self._offset

@@ -13,7 +13,8 @@ from fastdp.channels.dense import ROW_TOLERANCE
 from fastdp.channels.observed import Observed
 from fastdp.channels.planar import geometric_masses, laplace_masses
 from fastdp.errors import ParameterError
-from fastdp.kernels.grid import add_ends, add_tails, apply_spectrum, spread_ends, spread_tails, step_weights
+from fastdp.kernels.grid import add_ends, add_tails, apply_spectrum, spread_ends, spread_tails
+from fastdp.kernels.likelihood import step_weights
 
 
 class GridChannel(Channel):

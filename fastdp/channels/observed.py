@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastdp.errors import ParameterError
+from fastdp.kernels.likelihood import step_weights
 
 if TYPE_CHECKING:
     from fastdp.channels.base import Channel
@@ -21,9 +22,12 @@ class Observed:
     def __init__(self, channel: Channel, counts: Any) -> None:
         self.channel = channel
         self.counts = read_counts(counts, channel.shape[1])
-        self.total = self.counts.sum(axis=-1)
-        """The number of observations, of each row if there are many."""
+        self.total: Any = self.counts.sum(axis=-1) if self.counts.ndim > 1 else float(self.counts.sum())
+        """The number of observations; of each row, if there are many."""
         self._size = (channel.shape[0],)
+        # shares and not counts are divided by d: 1e12 / 1e-300 would overflow
+        self._scale = np.where(self.total == 0, 1.0, self.total)[..., None]
+        self._shares = self.counts / self._scale
 
     def gradient(self, p: Any) -> tuple[np.ndarray, Any]:
         """The derivative of the log-likelihood by each entry of ``p``, and the log-likelihood.
@@ -33,13 +37,11 @@ class Observed:
         d = self.channel.forward(p)
         if d.shape != self.counts.shape:
             raise ParameterError(f"gradient: p must have as many rows as the counts, got shape {np.shape(p)}")
-        seen = self.counts > 0
-        possible = seen & (d > 0)
-        scale = np.where(self.total > 0, self.total, 1.0)[..., None]  # 1e12 / 1e-300 would overflow, a share does not
-        weights = np.divide(self.counts / scale, d, out=np.zeros(d.shape), where=possible)
-        logs = np.log(d, out=np.zeros(d.shape), where=possible)
-        likelihood = np.where((possible == seen).all(axis=-1), (self.counts * logs).sum(axis=-1), -np.inf)
-        return self.channel.backward(weights) * scale, likelihood if d.ndim > 1 else float(likelihood)
+        if d.ndim == 1:
+            mean = step_weights(self._shares, 0.0, d)
+        else:
+            mean = np.array([step_weights(shares, 0.0, row) for shares, row in zip(self._shares, d, strict=True)])
+        return self.channel.backward(d) * self._scale, mean * self.total
 
     def _vector(self, p: Any) -> np.ndarray:
         """One distribution over the inputs, as kernels read it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fastdp.kernels.jit import kernel, summed
-from fastdp.kernels.likelihood import sum_logs, weigh
 
 
 @kernel
@@ -77,15 +76,3 @@ def spread_ends(low, high, at_low, at_high, out):
         for v in range(row.size // 2):
             row[2 * v] += a * below[2 * v] + b * below[2 * v + 1] + c * above[2 * v] + d * above[2 * v + 1]
             row[2 * v + 1] += b * below[2 * v] - a * below[2 * v + 1] + d * above[2 * v] - c * above[2 * v + 1]
-
-
-@kernel
-def step_weights(counts, floor, d):
-    """Write counts / d over d; the result is the sum of counts ln d. No d counts as less than ``floor`` > 0."""
-    for y in range(d.size):
-        value = d[y]
-        d[y] = value if value > floor else floor
-    total = sum_logs(counts, d)
-    for y in range(d.size):
-        d[y] = weigh(counts[y], d[y])
-    return total

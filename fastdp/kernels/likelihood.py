@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from fastdp.kernels.jit import inlined, summed
+from fastdp.kernels.jit import inlined, kernel, summed
 
 SMALLEST = 2.2250738585072014e-308
 """The smallest number with all its digits: less counts as 0."""
@@ -75,3 +75,18 @@ def sum_logs(counts, d):
         impossible |= np.int64(count > 0.0) & (np.int64(1) - np.int64(good))
         total += (count if good else 0.0) * log_normal(value if good else 1.0)
     return -np.inf if impossible else total
+
+
+@kernel
+def step_weights(counts, floor, d):
+    """Write counts / d over d; the result is the sum of counts ln d. No d counts as less than ``floor``.
+
+    Post: without a floor, an output with count > 0 and d = 0 has weight 0 and makes the result -inf.
+    """
+    for y in range(d.size):
+        value = d[y]
+        d[y] = value if value > floor else floor
+    total = sum_logs(counts, d)
+    for y in range(d.size):
+        d[y] = weigh(counts[y], d[y])
+    return total

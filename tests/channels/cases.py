@@ -25,6 +25,7 @@ from fastdp.channels import (
     SupportChannel,
 )
 from fastdp.channels.hadamard import HadamardChannel
+from fastdp.channels.planar import geometric_masses, laplace_masses
 from fastdp.channels.window import WindowChannel
 
 
@@ -135,6 +136,16 @@ def _cases() -> list[Case]:
         )
         for shape in ((1, 1), (1, 6), (4, 1), (2, 2), (3, 5), (6, 4))
         for sides in ((1, 1), (3, 3), (5, 1), (9, 7), (13, 15))
+    ]
+    cases += [
+        Case(
+            f"planar {kind} {rate}, {shape}",
+            lambda kind=kind, rate=rate, shape=shape: getattr(GridChannel, kind)(rate, shape),
+            lambda masses=masses, rate=rate, shape=shape: grid(masses(rate, 25), *shape),
+            error=1e-13,
+        )
+        for kind, masses in (("laplace", laplace_masses), ("geometric", geometric_masses))
+        for rate, shape in ((2.0, (1, 4)), (1.5, (5, 6)), (3.0, (7, 7)))
     ]
     for size, outputs in ((1, 2), (3, 4), (20, 32)):
         cases.append(
