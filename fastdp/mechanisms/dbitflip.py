@@ -156,9 +156,12 @@ class DBitFlip(FrequencyProtocol):
             total += Counts(np.stack([answers.support, questions.support]), questions.n)
         return total
 
+    def _support_shape(self) -> tuple[int, ...]:
+        return 2, self.domain.size
+
     def estimate(self, reports: Any) -> FrequencyEstimate:
         """Unbiased frequencies of each bucket, with standard errors; infinite where nobody was asked."""
-        counts = reports if isinstance(reports, Counts) else self.aggregate(reports)
+        counts = self._counts_of(reports)
         if counts.n < 1:
             raise ParameterError("estimate: there are no reports")
         yes, asked = counts.support

@@ -74,7 +74,20 @@ class FrequencyProtocol(ABC):
 
     def estimate(self, reports: Any) -> FrequencyEstimate:
         """Unbiased frequencies of each value, with standard errors, from reports or from their counts."""
-        return unbiased(self.p, self.q, reports if isinstance(reports, Counts) else self.aggregate(reports))
+        return unbiased(self.p, self.q, self._counts_of(reports))
+
+    def _counts_of(self, reports: Any) -> Counts:
+        """The counts of reports, or the given ones if they can be this protocol's."""
+        if not isinstance(reports, Counts):
+            return self.aggregate(reports)
+        owner, shape = type(self).__name__, self._support_shape()
+        if reports.support.shape != shape:
+            raise ParameterError(f"{owner}: the counts must be of shape {shape}, got {reports.support.shape}")
+        return reports
+
+    def _support_shape(self) -> tuple[int, ...]:
+        """The shape of this protocol's counts."""
+        return (self.domain.size,)  # type: ignore[attr-defined]
 
 
 def protocol_variance(p: float, q: float, n: int, frequency: Any) -> Any:

@@ -215,7 +215,7 @@ class LocalHashing(FrequencyProtocol):
 
     def estimate(self, reports: Any) -> FrequencyEstimate:
         """Unbiased frequencies of each value, with standard errors, from reports or from their counts."""
-        found = unbiased(self.p, self.q, reports if isinstance(reports, Counts) else self.aggregate(reports))
+        found = unbiased(self.p, self.q, self._counts_of(reports))
         if self.cohorts is None:
             return found
         squares = np.clip(found.frequencies, 0, 1) ** 2

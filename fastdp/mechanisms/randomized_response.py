@@ -106,6 +106,9 @@ class RandomizedResponse(FrequencyProtocol):
         for_each_block(piece.size, work)
         return result
 
+    def _support_shape(self) -> tuple[int, ...]:
+        return (2,)
+
     def aggregate(self, reports: Any) -> Counts:
         """How many reports are False and True, in one pass; counts of batches add up."""
         trues = n = 0

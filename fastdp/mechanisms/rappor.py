@@ -130,9 +130,12 @@ class RAPPOR(FrequencyProtocol):
                     raise InputCorruptError("RAPPOR: reports have a cohort or bits that are not this protocol's")
         return Counts(np.concatenate([counts, sizes[:, None]], axis=1), int(sizes.sum()))
 
+    def _support_shape(self) -> tuple[int, ...]:
+        return self.cohorts, self.bits + 1
+
     def estimate(self, reports: Any) -> FrequencyEstimate:
         """Unbiased frequencies of each value by least squares over the filters, with standard errors."""
-        counts = reports if isinstance(reports, Counts) else self.aggregate(reports)
+        counts = self._counts_of(reports)
         set_bits, sizes = counts.support[:, :-1], counts.support[:, -1]
         if counts.n < 1 or not sizes.all():
             raise ParameterError("RAPPOR: there must be reports of every cohort to estimate from; collect more")

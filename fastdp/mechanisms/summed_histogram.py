@@ -124,7 +124,7 @@ class SummedHistogram(FrequencyProtocol):
 
     def estimate(self, reports: Any) -> FrequencyEstimate:
         """Unbiased frequencies of each value, with standard errors, from reports or from their sum."""
-        counts = reports if isinstance(reports, Counts) else self.aggregate(reports)
+        counts = self._counts_of(reports)
         if counts.n < 1:
             raise ParameterError("estimate: there are no reports")
         errors = np.full(counts.support.size, math.sqrt(self.variance(counts.n)))

@@ -265,3 +265,22 @@ def test_counts__of_batches_add_up():
         mechanism.estimate([])
     with pytest.raises(fd.ParameterError, match="domain"):
         _ = whole + fd.KRR(epsilon=1.0, domain=4).aggregate(np.array([1]))
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        fd.KRR(epsilon=1.0, domain=5),
+        fd.RandomizedResponse(epsilon=1.0),
+        fd.UnaryEncoding(epsilon=1.0, domain=5),
+        fd.LocalHashing(epsilon=1.0, domain=5),
+        fd.SummedHistogram(epsilon=1.0, domain=5),
+        fd.RAPPOR(epsilon=1.0, domain=5),
+        fd.DBitFlip(epsilon=1.0, domain=5, bits=2),
+    ],
+    ids=lambda protocol: type(protocol).__name__,
+)
+def test_estimate__refuses_counts_of_another_domain(protocol):
+    others = fd.KRR(epsilon=1.0, domain=7).aggregate(np.arange(7))
+    with pytest.raises(fd.ParameterError, match=type(protocol).__name__):
+        protocol.estimate(others)
