@@ -193,12 +193,15 @@ def _first_gap(problem: Problem) -> float:
 
 def _finish(run: Run) -> None:
     """Second-order steps; where they do not get on, an interior-point method, or more first-order steps before them."""
+    idle = 0
     for _ in range(MOST_ROUNDS):
-        before = run.gap
+        gap, likelihood = run.gap, run.likelihood
         run_second_order(run)
         run_interior(run)
         run_second_order(run)
         start = np.maximum(run.p, 1e-12 / run.problem.size)
         run_nesterov(run, start / start.sum(), run.gap / 10, PATIENCE)
-        if run.gap > 0.9 * before:
+        got_on = run.gap < 0.9 * gap or run.likelihood > likelihood + 1e-13 * (1 + abs(likelihood))
+        idle = 0 if got_on else idle + 1
+        if idle == 2:
             return  # the limit of the channel's own precision

@@ -9,11 +9,15 @@ import numpy as np
 from fastdp.estimators.run import Run
 
 MOST_STEPS = 200
-MOST_PIVOTS = 100
+MOST_PIVOTS = 60
+"""Pivots after which a program counts as too degenerate; a larger proximal term makes it easy, which is cheaper."""
 MOST_INTERIOR = 60
 LARGEST_SUPPORT = 3_000
 """Inputs of a quadratic program: beyond it, first-order steps narrow the support at less cost."""
 LARGEST_INTERIOR = 1_500
+LARGEST_INTERIOR_NEAR = 300
+NEAR = 1e-7
+"""Inputs up to which an interior-point method is worth its cost, from a larger gap than this and from a smaller one."""
 SUFFICIENT = 1e-4
 """The part of the promised gain that a step must bring."""
 
@@ -105,7 +109,6 @@ def _quadratic(hessian: np.ndarray, linear: np.ndarray, start: np.ndarray) -> np
     size = linear.size
     free = start > 0
     fewest, chances = size + 1, 5
-    x = np.zeros(size)
     scale = 1e-12 * float(np.abs(linear).max())
     for _ in range(MOST_PIVOTS):
         where = np.flatnonzero(free)
@@ -129,7 +132,7 @@ def _quadratic(hessian: np.ndarray, linear: np.ndarray, start: np.ndarray) -> np
         else:
             last = int(np.flatnonzero(wrong)[-1])
             free[last] ^= True
-    return np.maximum(x, 0.0)
+    return None
 
 
 def run_interior(run: Run) -> None:
@@ -138,7 +141,7 @@ def run_interior(run: Run) -> None:
     The last resort, for supports that the quadratic programs cannot settle.
     """
     size = run.problem.size
-    if size > LARGEST_INTERIOR or not run.problem.fits(size):
+    if size > (LARGEST_INTERIOR if run.gap > NEAR else LARGEST_INTERIOR_NEAR) or not run.problem.fits(size):
         return
     a, q = run.problem.columns(np.arange(size))
     p = 0.9 * run.p + 0.1 / size
