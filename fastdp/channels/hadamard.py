@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from fastdp.channels.base import Channel
 from fastdp.channels.metrics import Pairs, Witness, divided, nearest_pair
-from fastdp.kernels.hadamard import apply_hadamard
+from fastdp.channels.observed import Observed
+from fastdp.kernels.walsh import apply_walsh, step_walsh
 
 
 class HadamardChannel(Channel):
@@ -26,21 +28,26 @@ class HadamardChannel(Channel):
         self._check(x)
         signs = np.zeros(self._outputs)
         signs[x + 1] = 1
-        apply_hadamard(signs)
+        apply_walsh(signs)
         return np.where(signs > 0, self._p, self._rest) * (2 / self._outputs)
 
     def _forward(self, p: np.ndarray) -> np.ndarray:
         rows = np.zeros(self._outputs)
         rows[1 : self._size + 1] = p
         total = rows.sum()
-        apply_hadamard(rows)
+        apply_walsh(rows)
         return (total + (self._p - self._rest) * rows) / self._outputs
 
     def _backward(self, w: np.ndarray) -> np.ndarray:
         rows = np.array(w, np.float64)
         total = rows.sum()
-        apply_hadamard(rows)
+        apply_walsh(rows)
         return (total + (self._p - self._rest) * rows[1 : self._size + 1]) / self._outputs
+
+    def prepare(self, counts: Any) -> Observed:
+        if np.ndim(counts) > 1:
+            return super().prepare(counts)
+        return _ObservedHadamard(self, counts, self._p - self._rest)
 
     def _select(self, inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
         odd = np.bitwise_count((inputs[:, None] + 1) & outputs) & 1
@@ -55,3 +62,16 @@ class HadamardChannel(Channel):
         log_ratio = math.log(self._p / self._rest) if self._rest > 0 else math.inf
         distance = pairs[x, other] if isinstance(pairs, np.ndarray) else 1.0
         return divided(log_ratio, distance), (x, other, int((likelier - less).argmax()))
+
+
+class _ObservedHadamard(Observed):
+    """Both transforms in one pass, in units of 1 / K, which cancel from the derivative."""
+
+    def __init__(self, channel: HadamardChannel, counts: Any, spread: float) -> None:
+        super().__init__(channel, counts)
+        self._weighed, self._spread = self.counts.copy(), spread
+        self._offset = self.total * math.log(channel.shape[1])
+
+    def gradient(self, p: Any) -> tuple[np.ndarray, float]:
+        out, d = np.empty(self._size), np.empty(self._weighed.size)
+        return out, step_walsh(self._weighed, self._vector(p), self._spread, d, out) - self._offset

@@ -147,7 +147,7 @@ def _cases() -> list[Case]:
         for kind, masses in (("laplace", laplace_masses), ("geometric", geometric_masses))
         for rate, shape in ((2.0, (1, 4)), (1.5, (5, 6)), (3.0, (7, 7)))
     ]
-    for size, outputs in ((1, 2), (3, 4), (20, 32)):
+    for size, outputs in ((1, 2), (3, 4), (5, 8), (20, 32), (40, 64)):
         cases.append(
             Case(
                 f"hadamard {size}",
