@@ -11,7 +11,7 @@ import numpy as np
 from fastdp import validation
 from fastdp.channels import Channel, GeometricChannel, KRRChannel
 from fastdp.errors import ParameterError
-from fastdp.estimators.accelerate import LEAST_LOG
+from fastdp.estimators.accelerate import BETWEEN_SUMS, LEAST_LOG
 from fastdp.estimators.ibu import FIRST_GAP, METHODS, MOST_EVALUATIONS, ibu, maximise
 from fastdp.estimators.intervals import likelihood_spread
 from fastdp.estimators.problem import Problem, check_possible, read_counts, read_start
@@ -95,14 +95,16 @@ class Gradients:
 
     def step(self, rows: np.ndarray) -> np.ndarray:
         """G of each row alone: its likelihood would cost a fifth more."""
-        g = np.zeros(rows.shape)
+        g: np.ndarray | None = None
         for part in self._parts:
             d = part.channel.forward(rows)
-            with np.errstate(all="ignore"):
-                w = part.counts / d
-            if not np.isfinite(w).all():
-                w = np.where(part.counts > 0, w, 0.0)
-            g += part.channel.backward(w)
+            if d.min() > 0:
+                w = np.divide(part.counts, d, out=d)
+            else:
+                w = np.divide(part.counts, d, out=np.zeros(d.shape), where=(part.counts > 0) & (d > 0))
+            more = part.channel.backward(w)
+            g = more if g is None else g + more
+        assert g is not None  # a problem has at least one channel
         return g
 
 
@@ -117,9 +119,11 @@ def _em_many(problems: Sequence[Problem], p: np.ndarray, iterations: int) -> lis
     """Exactly so many steps of EM for each."""
     gradients = Gradients(problems)
     rows = np.tile(p, (len(problems), 1))
-    for _ in range(iterations):
+    for done in range(1, iterations + 1):
         rows *= gradients.step(rows)
-        rows /= rows.sum(axis=1, keepdims=True)
+        if done % BETWEEN_SUMS == 0:
+            rows /= rows.sum(axis=1, keepdims=True)
+    rows /= rows.sum(axis=1, keepdims=True)
     g, likelihoods = gradients(rows)
     return [_estimate(one, rows[i], g[i], float(likelihoods[i]), iterations, "EM") for i, one in enumerate(problems)]
 
