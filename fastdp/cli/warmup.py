@@ -68,6 +68,23 @@ def jobs() -> Iterator[tuple[str, Callable[[], Any]]]:
         repeated = fd.Longitudinal(inner, first=1.0)
         yield f"Longitudinal {type(inner).__name__}", _keyed(repeated, key)
     yield "DBitFlip", _keyed(fd.DBitFlip(epsilon=1.0, domain=10, bits=2), key)
+    yield from _estimates()
+
+
+def _estimates() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The iterations of every kind of channel."""
+    import fastdp as fd
+    from fastdp.channels import GeometricChannel, GridChannel, KRRChannel
+
+    counts, matrix = np.array([50.0, 30.0, 15.0, 5.0]), np.full((4, 4), 0.1) + 0.6 * np.eye(4)
+    channels: dict[str, Any] = {
+        "k-RR": KRRChannel(4, 0.7, 0.1),
+        "the geometric": GeometricChannel(4, 1.0),
+        "a grid": GridChannel.laplace(1.0, (2, 2)),
+        **{f"{kind} matrices": fd.Channel.from_matrix(matrix, kind) for kind in ("float64", "float32", "float16")},
+    }
+    for name, channel in channels.items():
+        yield f"estimates of {name}", lambda channel=channel: fd.ibu(channel, counts)
 
 
 def _keyed(mechanism: Any, key: bytes) -> Callable[[], Any]:
