@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import click
@@ -84,7 +85,7 @@ def _estimates() -> Iterator[tuple[str, Callable[[], Any]]]:
         **{f"{kind} matrices": fd.Channel.from_matrix(matrix, kind) for kind in ("float64", "float32", "float16")},
     }
     for name, channel in channels.items():
-        yield f"estimates of {name}", lambda channel=channel: fd.ibu(channel, counts)
+        yield f"estimates of {name}", partial(fd.ibu, channel, counts)
 
 
 def _keyed(mechanism: Any, key: bytes) -> Callable[[], Any]:
