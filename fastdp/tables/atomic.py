@@ -1,0 +1,80 @@
+"""A file that appears whole or not at all.
+
+It is written under another name in the same folder, for its owner's eyes only, then flushed to the disk, renamed, and
+the folder flushed too. Whatever interrupts this leaves nothing under the final name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import IO
+
+from fastdp.errors import OutputExistsError
+
+
+class AtomicFile:
+    """A file on its way to ``path``; ``commit`` puts it there, ``discard`` removes every trace."""
+
+    def __init__(self, path: Path, *, force: bool) -> None:
+        check_free(path, force=force)
+        self._path, self._force = path, force
+        self._partial = path.parent / f".{path.name[:100]}.{secrets.token_hex(8)}.partial"
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+        self.file: IO[bytes] = os.fdopen(os.open(self._partial, flags, 0o600), "wb")
+
+    def flush(self) -> None:
+        """Everything written so far is on the disk, or an OSError is raised."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
+
+    def commit(self) -> None:
+        """Give the flushed file its final name."""
+        if self._force:
+            self._partial.replace(self._path)
+        else:
+            self._link()
+        _flush_folder(self._path.parent)
+
+    def _link(self) -> None:
+        """Rename, but never over a file that came in the meantime."""
+        try:
+            os.link(self._partial, self._path)
+        except FileExistsError:
+            raise exists(self._path) from None
+        except OSError:  # a file system without links
+            check_free(self._path, force=False)
+            self._partial.replace(self._path)
+        else:
+            self._partial.unlink()
+
+    def discard(self) -> None:
+        """Remove what was written; nothing to do after a commit."""
+        with contextlib.suppress(OSError):
+            self.file.close()
+        self._partial.unlink(missing_ok=True)
+
+
+def check_free(path: Path, *, force: bool) -> None:
+    """Refuse a path that is taken, unless it is a file that may be replaced."""
+    if path.is_dir():
+        raise OutputExistsError(f"sanitize: output {str(path)!r} is a folder; name a file")
+    if not force and os.path.lexists(path):
+        raise exists(path)
+
+
+def exists(path: Path) -> OutputExistsError:
+    return OutputExistsError(f"sanitize: output {str(path)!r} exists; choose another name, or force it to be replaced")
+
+
+def _flush_folder(folder: Path) -> None:
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

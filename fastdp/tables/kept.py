@@ -1,0 +1,70 @@
+"""A column that is declared public, without what its declaration does not cover.
+
+Its values go through as they are. What hides beside them does not: values under nulls, dictionary entries that no
+record uses, other rows of the same buffers, bits inside NaN, metadata of fields.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastdp.errors import InputCorruptError, SchemaError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUPPORTED = "numbers, truth values, times, decimals, text, bytes, and lists and structs of these"
+
+
+def kept_type(column: str, kind: pa.DataType) -> pa.DataType:
+    """The type of a kept column's result: the same without dictionaries, runs and metadata."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
+        return kept_type(column, kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType) or types.is_union(kind) or types.is_map(kind):
+        raise SchemaError(
+            f"sanitize: column {column!r} has arrow type {kind}, which cannot be kept; it takes {SUPPORTED}"
+        )
+    if not types.is_nested(kind):
+        return kind
+
+    def clean(field: pa.Field) -> pa.Field:
+        if types.is_dictionary(field.type) or types.is_run_end_encoded(field.type):
+            raise SchemaError(
+                f"sanitize: column {column!r} nests encoded values, which cannot be kept; decode them first"
+            )
+        return pa.field(field.name, kept_type(column, field.type), field.nullable)
+
+    if types.is_struct(kind):
+        return pa.struct([clean(field) for field in kind])
+    if types.is_fixed_size_list(kind):
+        return pa.list_(clean(kind.value_field), kind.list_size)
+    if types.is_large_list(kind):
+        return pa.large_list(clean(kind.value_field))
+    if types.is_list(kind):
+        return pa.list_(clean(kind.value_field))
+    raise SchemaError(f"sanitize: column {column!r} has arrow type {kind}, which cannot be kept; it takes {SUPPORTED}")
+
+
+def keep(column: str, values: pa.Array, *, copy: bool) -> pa.Array:
+    """The values alone, in their plain type; ``copy`` for results that keep their buffers instead of writing values."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = kept_type(column, values.type)
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        raise InputCorruptError(f"sanitize: column {column!r} contradicts its own format") from None
+    if pa.types.is_dictionary(values.type):
+        values, copy = values.dictionary_decode(), False
+    elif pa.types.is_run_end_encoded(values.type):
+        values, copy = pc.run_end_decode(values), False
+    if copy:
+        values = pc.take(values, pa.array(np.arange(len(values))))
+    if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
+        values = pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), values.type), values)
+    return values if values.type.equals(kind, check_metadata=True) else values.cast(kind)

@@ -1,0 +1,86 @@
+"""Reader, kernels and writer, each on its own thread, with a few batches between them."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+DEPTH = 2
+"""Batches that wait between two stages: enough to overlap them, few enough to bound memory."""
+PATIENCE = 0.1
+"""Seconds after which a stage that waits looks whether the others have stopped."""
+_END = object()
+
+
+class _Stopped(Exception):  # noqa: N818
+    """Another stage has failed; its error is the one to raise."""
+
+
+class Pipeline:
+    """Runs ``work`` on what a reader yields and gives the results to ``write``, in order.
+
+    The first error of any stage stops all three, and is raised when they have ended.
+    """
+
+    def __init__(self) -> None:
+        self._stop = threading.Event()
+        self._failure: BaseException | None = None
+
+    def run(self, items: Iterator[Any], work: Callable[[Any], Any], write: Callable[[Any], None]) -> None:
+        inbox: queue.Queue[Any] = queue.Queue(DEPTH)
+        outbox: queue.Queue[Any] = queue.Queue(DEPTH)
+
+        def read() -> None:
+            for item in items:
+                self._put(inbox, item)
+            self._put(inbox, _END)
+
+        def drain() -> None:
+            while (item := self._get(outbox)) is not _END:
+                write(item)
+
+        threads = [threading.Thread(target=self._guarded, args=(task,), daemon=True) for task in (read, drain)]
+        for thread in threads:
+            thread.start()
+        try:
+            while (item := self._get(inbox)) is not _END:
+                self._put(outbox, work(item))
+                item = None  # not held while waiting for the next
+            self._put(outbox, _END)
+            threads[1].join()
+        except _Stopped:
+            pass
+        finally:
+            if threads[1].is_alive():
+                self._stop.set()
+            for thread in threads:
+                thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _guarded(self, task: Callable[[], None]) -> None:
+        try:
+            task()
+        except _Stopped:
+            pass
+        except BaseException as error:  # noqa: BLE001 - raised again on the caller's thread
+            self._failure = self._failure or error
+            self._stop.set()
+
+    def _put(self, line: queue.Queue[Any], item: Any) -> None:
+        while not self._stop.is_set():
+            try:
+                return line.put(item, timeout=PATIENCE)
+            except queue.Full:
+                continue
+        raise _Stopped
+
+    def _get(self, line: queue.Queue[Any]) -> Any:
+        while not self._stop.is_set():
+            try:
+                return line.get(timeout=PATIENCE)
+            except queue.Empty:
+                continue
+        raise _Stopped

@@ -1,0 +1,83 @@
+"""What a release says of itself: its plan, its guarantee and how it was made; never a record's value."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fastdp._version import __version__
+from fastdp.tables.plan import Plan
+
+if TYPE_CHECKING:
+    from fastdp.privacy import Privacy
+    from fastdp.random.rng import Rng
+    from fastdp.tables.entry import Entry
+
+METADATA_KEY = "fastdp.receipt"
+SAFE = "ChaCha20, keyed by the operating system"
+UNSAFE = "unsafe seed: whoever knows the seed can remove the noise; for tests only"
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A release of ``rows`` records under a plan."""
+
+    plan: Plan
+    rows: int
+    unsafe: bool
+
+    @classmethod
+    def of(cls, plan: Plan, rows: int, rng: Rng) -> Receipt:
+        return cls(plan, rows, rng.is_unsafe)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON has it."""
+        total = self.plan.privacy
+        return {
+            "format": 1,
+            "rows": self.rows,
+            "guarantee": {
+                "statement": "local: each record's own randomized values are private; columns that are kept are not",
+                "record": None if total.record is None else describe_privacy(total.record),
+                "metric": {name: describe_privacy(privacy, metric=True) for name, privacy in total.metric.items()},
+                "columns": {entry.column: describe_entry(entry) for entry in self.plan.columns.values()},
+            },
+            "generator": UNSAFE if self.unsafe else SAFE,
+            "plan": self.plan.to_dict(),
+            "versions": versions(),
+        }
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+
+
+def describe_privacy(privacy: Privacy, *, metric: bool = False) -> dict[str, Any]:
+    """A guarantee by its parts; a metric one says the distance that it is for."""
+    parts: dict[str, Any] = {"kind": "d-privacy: per unit of distance" if metric else "local differential privacy"}
+    for name in ("epsilon", "rho"):
+        if getattr(privacy, name) is not None:
+            parts[name] = getattr(privacy, name)
+    if privacy.delta:
+        parts["delta"] = privacy.delta
+    return parts | {"unit": privacy.unit, "neighbours": privacy.neighbours}
+
+
+def describe_entry(entry: Entry) -> dict[str, Any]:
+    """What becomes of a column, and what that guarantees."""
+    if entry.action != "randomize":
+        return {"action": entry.action}
+    assert entry.privacy is not None
+    said = {"action": "randomize", "mechanism": type(entry.mechanism).__name__}
+    said |= describe_privacy(entry.privacy, metric=entry.is_metric)
+    return said | ({"nulls": "public: released as they are"} if entry.public_nulls else {})
+
+
+def versions() -> dict[str, str]:
+    """What made the release."""
+    from importlib.metadata import version
+
+    made_with = {name: version(name) for name in ("numpy", "numba", "pyarrow")}
+    return {"fastdp": __version__, "python": platform.python_version(), **made_with}

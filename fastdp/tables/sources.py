@@ -1,0 +1,177 @@
+"""Where batches come from: tables in memory, Parquet files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fastdp.errors import InputCorruptError, ParameterError, SchemaError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+BATCH_BYTES = 24 << 20
+"""Bytes that a batch aims at; a few of them are in flight at once."""
+LEAST_ROWS, MOST_ROWS = 1 << 10, 1 << 20
+READ_AHEAD = 1 << 20
+"""Bytes of a column that are read from a file at once, so that a row group of any size stays on the disk."""
+
+
+class Source(Protocol):
+    """A table that is read once, batch by batch."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows there are, where that is known."""
+
+    @property
+    def path(self) -> Path | None: ...
+
+    def batches(self, columns: list[str], rows: int | None) -> Iterator[pa.RecordBatch]:
+        """All rows of these columns, at most ``rows`` at once."""
+
+
+def open_source(source: Any) -> Source:
+    """Any supported table, reader or file."""
+    import pyarrow as pa
+
+    if isinstance(source, str | os.PathLike):
+        return ParquetSource(Path(source))
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
+    if isinstance(source, pa.Table):
+        return TableSource(source)
+    if isinstance(source, pa.RecordBatchReader):
+        return ReaderSource(source)
+    if hasattr(source, "__arrow_c_stream__"):
+        return ReaderSource(pa.RecordBatchReader.from_stream(source))
+    raise SchemaError(
+        f"sanitize: cannot read a {type(source).__name__}; pass an arrow table, batch or reader, or the path of a file"
+    )
+
+
+def suitable_rows(schema: pa.Schema, bytes_per_row: float = 0.0) -> int:
+    """Rows of a batch of about BATCH_BYTES."""
+    width = max(bytes_per_row, sum(_width(field.type) for field in schema), 1.0)
+    return int(min(max(BATCH_BYTES // width, LEAST_ROWS), MOST_ROWS))
+
+
+def _width(kind: pa.DataType) -> float:
+    try:
+        return float(kind.bit_width) / 8
+    except ValueError:  # text, lists
+        return 16.0
+
+
+@contextmanager
+def intact(what: str) -> Iterator[None]:
+    """Arrow's errors as ours, without the values that they print."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise OSError(error.errno, f"cannot read {what}: {os.strerror(error.errno)}") from None
+        raise InputCorruptError(f"sanitize: {what} contradicts its own format; nothing was written") from None
+
+
+@dataclass(frozen=True, slots=True)
+class TableSource:
+    """A table in memory."""
+
+    table: pa.Table
+    path: Path | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.table.schema
+
+    @property
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+    def batches(self, columns: list[str], rows: int | None) -> Iterator[pa.RecordBatch]:
+        table = self.table.select(columns)
+        return iter(table.to_batches(max_chunksize=rows or suitable_rows(table.schema)))
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderSource:
+    """A stream of batches; each is cut to the size that is asked for."""
+
+    reader: pa.RecordBatchReader
+    rows: int | None = None
+    path: Path | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.reader.schema
+
+    def batches(self, columns: list[str], rows: int | None) -> Iterator[pa.RecordBatch]:
+        rows = rows or suitable_rows(self.schema)
+        while True:
+            with intact("the stream"):
+                try:
+                    batch = self.reader.read_next_batch()
+                except StopIteration:
+                    return
+            batch = batch.select(columns)
+            for start in range(0, batch.num_rows, rows):
+                yield batch.slice(start, rows)
+
+
+class ParquetSource:
+    """A Parquet file, of which only a few pages are in memory at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path: Path | None = path
+        self._name = repr(str(path))
+        if path.is_dir():
+            raise ParameterError(f"sanitize: input {self._name} is a folder; name a file")
+        self._file = self._open(path)
+        with intact(self._name):
+            self.schema: pa.Schema = self._file.schema_arrow
+
+    def _open(self, path: Path) -> pq.ParquetFile:
+        import pyarrow.parquet as pq
+
+        with intact(self._name):
+            return pq.ParquetFile(
+                path, pre_buffer=False, buffer_size=READ_AHEAD, page_checksum_verification=True,
+                arrow_extensions_enabled=False,
+            )  # fmt: skip
+
+    @property
+    def rows(self) -> int:
+        return int(self._file.metadata.num_rows)
+
+    def batches(self, columns: list[str], rows: int | None) -> Iterator[pa.RecordBatch]:
+
+        metadata = self._file.metadata
+        stored = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
+        rows = rows or suitable_rows(self.schema, stored / max(1, metadata.num_rows))
+        seen = 0
+        with intact(self._name):
+            stream = self._file.iter_batches(batch_size=rows, columns=columns)
+        while True:
+            with intact(self._name):
+                try:
+                    batch: pa.RecordBatch = next(stream)
+                except StopIteration:
+                    break
+            seen += batch.num_rows
+            yield batch.select(columns)
+        if seen != self.rows:
+            raise InputCorruptError(f"sanitize: {self._name} contradicts its own format; nothing was written")
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,141 @@
+"""Plans: what they accept, what they promise, and what they refuse."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+
+from fastdp.errors import ParameterError, SchemaError
+from fastdp.random import Rng
+from fastdp.tables.plan import Plan
+from fastdp.tables.sanitize import sanitize
+from fastdp.tables.spec import MECHANISMS
+from tests.tables.people import COLUMNS, PLAN
+
+
+def one(**entry):
+    return Plan(columns={"x": entry})
+
+
+def test_plan__is_the_same_from_python_and_toml(tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN)
+    assert Plan.load(tmp_path / "plan.toml").to_dict() == Plan(columns=COLUMNS).to_dict()
+
+
+def test_plan__is_frozen_and_pickles():
+    plan = Plan(columns=COLUMNS)
+    with pytest.raises(AttributeError):
+        plan.columns = {}
+    with pytest.raises(TypeError):
+        plan.columns["name"] = "keep"
+    assert pickle.loads(pickle.dumps(plan)).to_dict() == plan.to_dict()
+
+
+def test_bounds_alone__hide_the_record():
+    """Any two values within the bounds are neighbours, so the sensitivity is the width."""
+    entry = one(mechanism="laplace", epsilon=1.0, bounds=[-10, 30]).columns["x"]
+    assert entry.mechanism.sensitivity == 40
+    assert entry.privacy.unit == "record"
+    assert entry.privacy.neighbours == "replace"
+
+
+def test_bounds_alone__width_is_rounded_up():
+    entry = one(mechanism="laplace", epsilon=1.0, bounds=[-1e-20, 1.0]).columns["x"]
+    assert Fraction(entry.mechanism.sensitivity) >= Fraction(1.0) + Fraction(1e-20)
+
+
+def test_unit__is_metric_and_says_so():
+    plan = one(mechanism="geometric", epsilon=0.5, bounds=[0, 120], unit=5)
+    assert plan.columns["x"].mechanism.sensitivity == 5
+    assert plan.privacy.record is None
+    assert plan.privacy.metric["x"].unit == "distance 5"
+
+
+def test_total__is_the_sum_rounded_up_and_leaves_metric_columns_out():
+    plan = Plan(columns=COLUMNS)
+    parts = [plan.columns[name].privacy.epsilon for name in ("disease", "income", "ill")]
+    assert Fraction(plan.privacy.record.epsilon) >= sum(map(Fraction, parts))
+    assert plan.privacy.record.epsilon == pytest.approx(3.5)
+    assert list(plan.privacy.metric) == ["age"]
+
+
+def test_total__of_rho_and_pure_columns_is_a_rho():
+    noisy = {"mechanism": "gaussian", "rho": 0.5, "bounds": [0, 1]}
+    record = Plan(columns={"a": noisy, "b": {"mechanism": "randomized_response", "epsilon": 1.0}}).privacy.record
+    assert record.epsilon is None
+    assert record.rho == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", list(MECHANISMS))
+def test_mechanisms__all_work_by_name(name):
+    """Each gives as many reports as values, and states an epsilon for the whole record."""
+    takes = MECHANISMS[name].takes
+    extra = {"categories": {"domain": ["a", "b", "c"]}, "truths": {}}.get(takes, {"bounds": [0, 10]})
+    extra |= {"delta": 1e-6} if "gaussian" in name else {}
+    plan = one(mechanism=name, epsilon=1.0, nulls="public", **extra)
+    values = {"categories": ["a", "c", None], "truths": [True, False, None]}.get(takes, [1, 9, None])
+    result = sanitize(pa.table({"x": values}), plan, rng=Rng.unsafe_seed(1))
+    assert result["x"].is_null().to_pylist() == [False, False, True]
+    assert plan.privacy.record.epsilon <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("kep", "did you mean 'keep'"),
+        (3, 'give "keep"'),
+        ({}, "say action"),
+        ({"action": "keep", "epsilon": 1.0}, "unknown key 'epsilon'"),
+        ({"action": "keep", "mechanism": "krr"}, "not both"),
+        ({"mechanism": "laplce", "epsilon": 1.0}, "did you mean 'laplace'"),
+        ({"mechanism": "laplace", "epsilon": 1.0}, "give bounds to hide the whole record, or unit"),
+        ({"mechanism": "laplace", "epsilom": 1.0, "bounds": [0, 1]}, "did you mean 'epsilon'"),
+        ({"mechanism": "laplace", "bounds": [0, 1]}, "give exactly one of epsilon"),
+        ({"mechanism": "krr", "domain": ["a", "b"]}, "needs epsilon"),
+        ({"mechanism": "laplace", "epsilon": -1.0, "bounds": [0, 1]}, "epsilon must be"),
+        ({"mechanism": "laplace", "epsilon": [1.0, 2.0], "bounds": [0, 1]}, "for all records"),
+        ({"mechanism": "laplace", "epsilon": 1.0, "bounds": [1, 0]}, "low < high"),
+        ({"mechanism": "laplace", "epsilon": 1.0, "unit": 0}, "unit must be"),
+        ({"mechanism": "laplace", "epsilon": 1.0, "unit": 1, "sensitivity": 1}, "unknown key 'sensitivity'"),
+        ({"mechanism": "laplace", "epsilon": 1.0, "unit": 1, "nan": "lower"}, "give bounds"),
+        ({"mechanism": "geometric", "epsilon": 1.0, "bounds": [0, 1.5]}, "two integers"),
+        ({"mechanism": "krr", "epsilon": 1.0}, "needs domain"),
+        ({"mechanism": "krr", "epsilon": 1.0, "domain": ["a", "a"]}, "different"),
+        ({"mechanism": "krr", "epsilon": 1.0, "domain": ["a"]}, "2 to"),
+        ({"mechanism": "krr", "epsilon": 1.0, "domain": ["a", "b"], "nulls": "keep"}, "nulls must be"),
+        ({"mechanism": "krr", "epsilon": 1.0, "domain": ["a", "b"], "out_of_domain": "c"}, "label of the domain"),
+        ({"mechanism": "duchi", "epsilon": 1.0}, "needs bounds"),
+    ],
+)  # fmt: skip
+def test_plan__refuses(entry, said):
+    with pytest.raises(ParameterError) as caught:
+        Plan(columns={"x": entry})
+    assert said in str(caught.value)
+    assert "'x'" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "columns = 3", "[column.x]\naction='keep'", "[columns.x", "[columns]"])
+def test_toml__refused(text):
+    with pytest.raises(ParameterError, match="Plan: "):
+        Plan.loads(text)
+
+
+def test_load__names_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(ParameterError, match="No such file"):
+        Plan.load(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("names", "said"), [(["x", "y"], "'y' is not in the plan"), (["x", "x"], "more than once"), (["xx"], "not in")]
+)
+def test_names__must_match(names, said):
+    with pytest.raises(SchemaError, match=said):
+        Plan(columns={"x": "keep"}).check_names(names)
+
+
+def test_names__a_missing_column_is_refused():
+    with pytest.raises(SchemaError, match="did you mean 'income'"):
+        Plan(columns={"income": "keep", "incom": "keep"}).check_names(["income"])
