@@ -1,4 +1,4 @@
-"""Categories in and out: codes of any integer width, or labels in arrow, numpy and Python containers."""
+"""Categories in and out: codes of any integer width, or labels in any container of text or integers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastdp.columns.containers import unwrap
 from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import Nulls, NumericColumn, check_arrow, read_numeric, show_nulls
 from fastdp.errors import DomainError, ParameterError, SchemaError
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 def read_codes(owner: str, values: Any, domain: Domain, *, nulls: Nulls = "error") -> NumericColumn:
     """Any supported container as flat pieces of codes; results are codes again, and become the caller's labels."""
     if domain.labels is not None:
-        return _read_labels(owner, values, domain, nulls)
+        plain, rewrap = unwrap(owner, values)
+        return _read_labels(owner, plain, domain, nulls).wrapped(plain, rewrap)
     column = read_numeric(owner, values, "integer", nulls=nulls)
     if domain.size - 1 > np.iinfo(column.result_dtype).max:
         raise SchemaError(f"{owner}: {column.result_dtype} cannot hold {domain.size} codes; convert to a wider type")

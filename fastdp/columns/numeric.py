@@ -1,15 +1,16 @@
-"""Numbers in and out: numpy arrays of any layout, Python scalars and sequences, pyarrow arrays."""
+"""Numbers in and out: numpy arrays of any layout, Python scalars and sequences, arrow and other containers."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from fastdp import validation
+from fastdp.columns.containers import Rewrap, unwrap
 from fastdp.errors import DomainError, InputCorruptError, SchemaError
 
 if TYPE_CHECKING:
@@ -32,15 +33,28 @@ class NumericColumn:
     pieces: list[np.ndarray]
     result_dtype: np.dtype[Any]
     rebuild: Callable[[list[np.ndarray]], Any]
+    source: tuple[Any, Rewrap] | None = None
+    """The arrow array that another library's values came in, and how reports go back."""
 
     @property
     def size(self) -> int:
         return sum(piece.size for piece in self.pieces)
 
+    def wrapped(self, plain: Any, rewrap: Rewrap | None) -> NumericColumn:
+        """The column with results in the container that was unwrapped."""
+        if rewrap is None:
+            return self
+        return replace(self, rebuild=lambda results: rewrap(self.rebuild(results)), source=(plain, rewrap))
+
 
 def read_numeric(owner: str, values: Any, kind: Kind, *, nulls: Nulls = "error") -> NumericColumn:
     """Any supported container as flat pieces; ``nulls="public"`` keeps nulls where they are, else they are refused."""
     validation.one_of(owner, "nulls", nulls, ("error", "public"))
+    plain, rewrap = unwrap(owner, values)
+    return _read_plain(owner, plain, kind, nulls).wrapped(plain, rewrap)
+
+
+def _read_plain(owner: str, values: Any, kind: Kind, nulls: Nulls) -> NumericColumn:
     if isinstance(values, np.ma.MaskedArray):
         raise SchemaError(f"{owner}: masked arrays are not supported; fill them, or pass a pyarrow array with nulls")
     if isinstance(values, np.ndarray):
@@ -78,7 +92,7 @@ def read_numeric(owner: str, values: Any, kind: Kind, *, nulls: Nulls = "error")
         if isinstance(values, pa.Array):
             return _read_arrow(owner, values, kind, nulls)
     raise SchemaError(
-        f"{owner}: cannot read a {type(values).__name__}; pass a numpy or pyarrow array, a number or a list of numbers"
+        f"{owner}: cannot read a {type(values).__name__}; pass an array, a series, a number or a list of numbers"
     )
 
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from fastdp.columns.containers import unwrap
 from fastdp.columns.numeric import check_arrow
 from fastdp.errors import ParameterError, SchemaError
 
 
 def read_persons(owner: str, persons: Any, size: int, key: bytes) -> np.ndarray:
-    """One uint64 per person: an integer as it is, a string by its keyed hash."""
+    """One uint64 per person: an integer as it is, a string by its keyed hash; by position, whatever index they have."""
+    persons, _ = unwrap(owner, persons)
     if "pyarrow" in sys.modules:
         import pyarrow as pa
 

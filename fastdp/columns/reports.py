@@ -2,7 +2,8 @@
 
 A report type is one field, or several with names. A field is a number, or ``width`` bytes or other numbers. In arrow it
 is a number, a fixed-size binary or a fixed-size list, several are a struct; in numpy it is an array with one row per
-report, several are a structured array. Arrow values give arrow reports, everything else numpy ones.
+report, several are a structured array. Arrow values give arrow reports, series give series of the same arrow types, and
+everything else numpy reports. Engines without a fixed-size binary (polars, DuckDB) hold sets as a binary of any size.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastdp.columns.buffers import fresh
+from fastdp.columns.containers import unwrap
 from fastdp.columns.numeric import Nulls, check_arrow, show_nulls
 from fastdp.errors import SchemaError
 
@@ -74,6 +76,11 @@ class Field:
             column = column.flatten()
             check_arrow(owner, column, "error")
             return column.to_numpy(zero_copy_only=True)
+        if column.type != self.arrow_type():  # binary of any size, where each report has the right one
+            try:
+                column = column.cast(self.arrow_type())
+            except pa.ArrowInvalid:
+                raise SchemaError(f"{owner}: every report must have {self.width} bytes") from None
         start, stop = column.offset * self.per_report, (column.offset + len(column)) * self.per_report
         body = column.buffers()[1]
         flat = np.frombuffer(body, self.dtype) if body is not None else np.zeros(0, self.dtype)
@@ -140,6 +147,7 @@ class ReportType:
 
     def read(self, owner: str, reports: Any, *, nulls: Nulls = "error") -> Iterator[Parts]:
         """Pieces of reports by field, of exactly this type; ``nulls="public"`` drops reports that are null."""
+        reports, _ = unwrap(owner, reports)
         if _is_arrow(reports):
             import pyarrow as pa
 
@@ -150,7 +158,7 @@ class ReportType:
             yield from self._from_numpy(owner, reports)
         else:
             raise SchemaError(
-                f"{owner}: cannot read reports from a {type(reports).__name__}; pass a numpy or arrow array"
+                f"{owner}: cannot read reports from a {type(reports).__name__}; pass an array or a series"
             )
 
     def _from_numpy(self, owner: str, reports: np.ndarray) -> Iterator[Parts]:
@@ -222,12 +230,15 @@ def _is_arrow(values: Any) -> bool:
 
 
 def _is_alike(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether two types are the same up to what writers forget: names of items, and that a field holds no nulls."""
+    """Whether two types are the same up to what writers forget: names of items, absence of nulls, sizes of binaries."""
     import pyarrow as pa
 
     if pa.types.is_fixed_size_list(one) and pa.types.is_fixed_size_list(other):
         return one.list_size == other.list_size and one.value_type == other.value_type
+    if pa.types.is_fixed_size_binary(other):
+        is_free = pa.types.is_binary(one) or pa.types.is_large_binary(one) or pa.types.is_binary_view(one)
+        return is_free or one == other
     if not (pa.types.is_struct(one) and pa.types.is_struct(other)):
         return one == other
     pairs = list(zip(one, other, strict=False))
-    return one.num_fields == other.num_fields and all(a.name == b.name and a.type == b.type for a, b in pairs)
+    return one.num_fields == other.num_fields and all(a.name == b.name and _is_alike(a.type, b.type) for a, b in pairs)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fastdp import validation
+from fastdp.columns.containers import unwrap
 from fastdp.columns.numeric import Nulls, check_arrow
 from fastdp.errors import SchemaError
 
@@ -42,6 +43,14 @@ class TruthColumn:
 def read_truths(owner: str, values: Any, *, nulls: Nulls = "error") -> TruthColumn:
     """Any supported container of bools; ``nulls="public"`` keeps nulls where they are, else they are refused."""
     validation.one_of(owner, "nulls", nulls, ("error", "public"))
+    plain, rewrap = unwrap(owner, values)
+    column = _read_plain(owner, plain, nulls)
+    if rewrap is None:
+        return column
+    return replace(column, rebuild=lambda results: rewrap(column.rebuild(results)))
+
+
+def _read_plain(owner: str, values: Any, nulls: Nulls) -> TruthColumn:
     if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray):
         array = np.asarray(values)
         if array.dtype != np.bool_:
@@ -73,7 +82,7 @@ def read_truths(owner: str, values: Any, *, nulls: Nulls = "error") -> TruthColu
 
 
 def _wrong_type(owner: str, given: str) -> SchemaError:
-    return SchemaError(f"{owner}: {given} are not supported; it takes bools in numpy, arrow or Python containers")
+    return SchemaError(f"{owner}: {given} are not supported; it takes bools in an array, a series or a list")
 
 
 def _of_bytes(array: np.ndarray) -> Truths:

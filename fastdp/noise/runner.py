@@ -86,10 +86,11 @@ def run_reports(
     owner: str, values: Any, column: NumericColumn, rng: Rng, reports: ReportType, block: ReportBlock, *, slots: int = 1
 ) -> Any:
     """One report per value of the column that was read from ``values``; each report takes ``slots`` slots."""
+    like, rewrap = column.source or (values, None)
     sheets: list[Sheet] = []
 
     def begin(size: int) -> Callable[[int, int], tuple[int, int]]:
-        sheets.append(reports.sheet(size, values))
+        sheets.append(reports.sheet(size, like))
         return lambda start, stop: (start, stop)
 
     def write(key: Any, slot: Any, first: int, codes: np.ndarray, memory: _Memory, place: tuple[int, int]) -> None:
@@ -98,7 +99,8 @@ def run_reports(
         sheets[-1].put(*place, parts)
 
     _walk(owner, column, rng, slots, begin, write)
-    return reports.dress(sheets, values)
+    dressed = reports.dress(sheets, like)
+    return dressed if rewrap is None else rewrap(dressed)
 
 
 def _walk(

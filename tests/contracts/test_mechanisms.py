@@ -11,6 +11,7 @@ import pytest
 
 import fastdp as fd
 from tests.contracts.cases import CASES, size_of, values_of
+from tests.contracts.containers import CONTAINERS, each_container, to_arrow
 from tests.contracts.golden import PATH, draws_of
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -86,6 +87,28 @@ def test_randomize__takes_every_container(case):
             out = case.mechanism.randomize(kind(values.tolist()), rng=seeded())
             assert type(out) is kind
             assert np.array_equal(np.array(out), plain)
+
+
+@each_container(CONTAINERS)
+@each_case
+def test_randomize__takes_containers_of_other_libraries(case, container):
+    """The same draws as for numpy, in the caller's kind of container."""
+    values = values_of(case, size_of(case, 1_200))
+    plain = case.mechanism.randomize(values, rng=seeded())
+    given = container.wrap(pa.array(values))
+    out = case.mechanism.randomize(given, rng=seeded())
+    assert container.gives(out, given)
+    arrow = to_arrow(out)
+    assert arrow.type == pa.array(values).type
+    assert np.array_equal(arrow.to_numpy(), plain)
+    if container.takes_nulls:
+        masked = pa.array(values, mask=np.arange(values.size) % 3 == 0)
+        with pytest.raises(fd.DomainError, match="nulls"):
+            case.mechanism.randomize(container.wrap(masked))
+        given = container.wrap(masked)
+        out = case.mechanism.randomize(given, rng=seeded(), nulls="public")
+        assert container.gives(out, given)
+        assert to_arrow(out).equals(case.mechanism.randomize(masked, rng=seeded(), nulls="public"))
 
 
 @one_for_all

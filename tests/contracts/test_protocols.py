@@ -23,6 +23,7 @@ from scipy.stats import chisquare
 
 import fastdp as fd
 from fastdp.mechanisms.subset import SubsetSelection
+from tests.contracts.containers import CONTAINERS, each_container, to_arrow
 from tests.contracts.golden_protocols import PATH, reports_of
 from tests.contracts.protocols import KEY, NAMES, PROTOCOLS, arrow_type, report_type
 from tests.mechanisms.report_checks import BAD_DOMAINS, BAD_EPSILONS, seeded
@@ -268,6 +269,44 @@ def test_randomize__takes_every_container(protocol):
         assert rows(reports) == expected
     if report_type(mechanism) is not None:
         assert same_counts(mechanism.aggregate(draw(arrow)), mechanism.aggregate(draw(values)))
+
+
+@each_container(CONTAINERS)
+@each_protocol
+def test_randomize__takes_containers_of_other_libraries(protocol, container):
+    """The same reports as from numpy, in the caller's kind of container, with the same counts and estimates."""
+    mechanism, values = protocol.make(0.8, K), protocol.values(1_203, K)
+    plain = protocol.randomize(mechanism, values, rng=seeded())
+    given = container.wrap(pa.array(values))
+    more = {"persons": container.wrap(pa.array(np.arange(values.size)))} if protocol.keyed else {}
+    reports = protocol.randomize(mechanism, given, rng=seeded(), **more)
+    assert container.gives(reports, given)
+    assert rows(to_arrow(reports)) == rows(plain)
+    expected = mechanism.aggregate(plain)
+    assert same_counts(mechanism.aggregate(reports), expected)
+    assert np.array_equal(mechanism.estimate(reports).frequencies, mechanism.estimate(plain).frequencies)
+    written = protocol.randomize(mechanism, pa.array(values), rng=seeded())
+    if container.takes_reports:
+        assert same_counts(mechanism.aggregate(container.wrap(written)), expected)
+
+
+@each_container([container for container in CONTAINERS if container.takes_nulls])
+@each_protocol
+def test_randomize__keeps_public_nulls_of_other_libraries(protocol, container):
+    mechanism, values = protocol.make(0.8, K), protocol.values(400, K)
+    masked = pa.array(values, mask=np.arange(values.size) % 3 == 0)
+    plain = protocol.randomize(mechanism, masked, rng=seeded(), nulls="public")
+    more = {"persons": np.arange(values.size)} if protocol.keyed else {}
+    with pytest.raises(fd.DomainError, match="nulls"):
+        protocol.randomize(mechanism, container.wrap(masked), **more)
+    given = container.wrap(masked)
+    reports = protocol.randomize(mechanism, given, rng=seeded(), nulls="public", **more)
+    assert container.gives(reports, given)
+    arrow = to_arrow(reports)
+    assert arrow.is_null().equals(plain.is_null())
+    assert rows(arrow.drop_null()) == rows(plain.drop_null())
+    with pytest.raises(fd.DomainError, match="nulls"):
+        mechanism.aggregate(reports)
 
 
 @over([protocol for protocol in PROTOCOLS if not protocol.bools])
@@ -518,7 +557,8 @@ def test_aggregate__refuses_reports_of_another_type(protocol):
                 pa.StructArray.from_arrays(fields[:1], names[:1]),
             ]
         if pa.types.is_fixed_size_binary(arrow.type):
-            bad += [arrow.cast(pa.binary()), pa.array([list(row) for row in rows(good)])]
+            longer = pa.array([row + b"\0" for row in rows(good)])
+            bad += [longer, longer.cast(pa.large_binary())[:1], pa.array([list(row) for row in rows(good)])]
     for foreign in bad:
         with pytest.raises(fd.SchemaError, match=type(getattr(mechanism, "mechanism", mechanism)).__name__):
             mechanism.aggregate(foreign)

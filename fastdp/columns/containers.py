@@ -1,0 +1,173 @@
+"""Columns of other libraries: pandas and polars series, and whatever speaks the Arrow PyCapsule interface.
+
+They come in as arrow arrays, without a copy where they are arrow inside, and results go back as what came in:
+
+| values | results |
+| --- | --- |
+| pandas Series | a Series with the same index and name: an index is the caller's own, and stays as it is |
+| polars Series | a Series of the same name |
+| ``__arrow_c_stream__`` (a DuckDB relation, a reader, a table: of one column) | a pyarrow ChunkedArray |
+| ``__arrow_c_array__`` alone | a pyarrow Array |
+
+A pandas Series keeps its kind of type: numpy, nullable, arrow or categorical, with the declared labels as categories;
+reports that numpy has no type for are of an arrow type. Missing values of nullable, arrow, text and object columns are
+nulls; NaN in a column of floats is NaN. Columns are read by position, never aligned by an index. A stream is read
+to its end. No library is ever imported here but pyarrow: whoever has its values has imported it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastdp.errors import SchemaError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Rewrap = Callable[[Any], Any]
+"""An arrow array of results as the caller's kind of container."""
+
+NULLABLE = {
+    **{f"{sign}int{bits}": f"{sign.upper()}Int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "float": "Float32",
+    "double": "Float64",
+    "bool": "boolean",
+}
+"""Arrow's names of types, and pandas' of the same with a mask."""
+
+
+def unwrap(owner: str, values: Any) -> tuple[Any, Rewrap | None]:
+    """Values as an arrow array, and how results become the caller's container; others as they are, and None."""
+    if isinstance(values, np.ndarray | np.generic | list | tuple | int | float):
+        return values, None
+    if _is_of("pyarrow", ("Array", "ChunkedArray"), values):
+        return values, None
+    if _is_of("pandas", ("Series",), values):
+        return _guarded(owner, values, _from_pandas), lambda results: _to_pandas(results, values)
+    if _is_of("polars", ("Series",), values):
+        return _guarded(owner, values, _from_polars), lambda results: _to_polars(results, values)
+    if hasattr(type(values), "__arrow_c_stream__") or hasattr(type(values), "__arrow_c_array__"):
+        return _guarded(owner, values, _from_capsule), _same
+    return values, None
+
+
+def _same(results: Any) -> Any:
+    return results
+
+
+def _is_of(library: str, names: tuple[str, ...], values: Any) -> bool:
+    """Whether values are of a library's classes; a library that nobody has imported has no values."""
+    module = sys.modules.get(library)
+    return any(isinstance(values, getattr(module, name, ())) for name in names)
+
+
+def _guarded(owner: str, values: Any, convert: Callable[[Any], Any]) -> Any:
+    """The converted values; an error of another library may show them, and is replaced."""
+    try:
+        return convert(values)
+    except Exception:  # noqa: BLE001
+        kind = values.dtype if hasattr(type(values), "dtype") else None
+        name = getattr(kind, "__name__", type(kind).__name__)  # its text may show categories or a fill value
+        given = type(values).__name__ + (f" of type {name}" if kind is not None else "")
+        raise SchemaError(f"{owner}: a {given} could not be read as an arrow array; convert it first") from None
+
+
+def _from_pandas(series: Any) -> pa.Array | pa.ChunkedArray:
+    import pyarrow as pa
+
+    if not isinstance(series.dtype, np.dtype):
+        column = series.array
+        array = column.__arrow_array__() if hasattr(column, "__arrow_array__") else pa.array(column)
+        if pa.types.is_dictionary(array.type) and pa.types.is_null(array.type.value_type):  # of no categories at all
+            array = pa.DictionaryArray.from_arrays(array.indices, pa.array([], pa.string()))
+        return array
+    plain = series.to_numpy()
+    if plain.dtype != object:
+        return pa.array(plain.astype(plain.dtype.newbyteorder("="), copy=False), from_pandas=False)
+    if not plain.size:
+        return pa.array([], pa.string())
+    array = pa.array(plain, from_pandas=True)
+    if pa.types.is_floating(array.type):  # where NaN might be a number or a missing one
+        raise TypeError
+    return array
+
+
+def _to_pandas(results: pa.Array | pa.ChunkedArray, like: Any) -> Any:
+    import pyarrow as pa
+
+    pd = sys.modules["pandas"]
+    kind, dtype = results.type, like.dtype
+    masked = NULLABLE.get(str(kind))
+    content: Any
+    kept = None
+    if pa.types.is_dictionary(kind) and isinstance(dtype, pd.CategoricalDtype):
+        content = _to_categorical(_in_one(results), dtype)
+    elif pa.types.is_large_string(kind) or pa.types.is_string(kind):
+        if isinstance(dtype, pd.StringDtype):
+            content = dtype.__from_arrow__(results)
+        elif dtype.kind == "O":
+            content, kept = _in_one(results).to_numpy(zero_copy_only=False), dtype
+        else:
+            content = pd.arrays.ArrowExtensionArray(results)
+    elif masked is None or isinstance(dtype, pd.ArrowDtype):
+        content = pd.arrays.ArrowExtensionArray(results)
+    elif results.null_count or dtype.name in NULLABLE.values():
+        content = pd.api.types.pandas_dtype(masked).__from_arrow__(results)
+    else:
+        content = _to_numpy(_in_one(results))
+    return pd.Series(content, index=like.index, name=like.name, dtype=kept, copy=False)
+
+
+def _to_categorical(results: pa.DictionaryArray, like: Any) -> Any:
+    """Of the declared labels; in the caller's order only if it is the declared one."""
+    pd = sys.modules["pandas"]
+    labels = pd.Index(results.dictionary.to_numpy(zero_copy_only=False), dtype=like.categories.dtype)
+    dtype = like if like.categories.equals(labels) else pd.CategoricalDtype(labels)
+    return pd.Categorical.from_codes(results.indices.fill_null(-1).to_numpy(), dtype=dtype)
+
+
+def _in_one(results: pa.Array | pa.ChunkedArray) -> pa.Array:
+    import pyarrow as pa
+
+    if isinstance(results, pa.Array):
+        return results
+    return results.chunk(0) if results.num_chunks == 1 else results.combine_chunks()
+
+
+def _to_numpy(results: pa.Array) -> np.ndarray:
+    """Numbers in their own memory, which may be written to; truth values unpacked."""
+    body = results.buffers()[1]
+    if body is None or not body.is_mutable or results.type.bit_width < 8:
+        return results.to_numpy(zero_copy_only=False, writable=True)
+    dtype = np.dtype(results.type.to_pandas_dtype())
+    return np.frombuffer(body, dtype, len(results), results.offset * dtype.itemsize)
+
+
+def _from_polars(series: Any) -> pa.Array:
+    if series.dtype == sys.modules["polars"].Object:  # whose arrow form is addresses
+        raise TypeError
+    return series.to_arrow()
+
+
+def _to_polars(results: pa.Array | pa.ChunkedArray, like: Any) -> Any:
+    import pyarrow as pa
+
+    pl = sys.modules["polars"]
+    column = pl.Series(like.name, results)
+    if like.dtype == pl.Enum and pa.types.is_dictionary(results.type):
+        return column.cast(pl.Enum(_in_one(results).dictionary.to_pylist()))
+    return column
+
+
+def _from_capsule(values: Any) -> pa.Array | pa.ChunkedArray:
+    """One array; a table or reader has a struct of its columns, and stands for its only one."""
+    import pyarrow as pa
+
+    array = pa.chunked_array(values) if hasattr(type(values), "__arrow_c_stream__") else pa.array(values)
+    if pa.types.is_struct(array.type) and array.type.num_fields == 1:
+        (array,) = array.flatten()
+    return array

@@ -1,0 +1,193 @@
+"""Every container of another library, listed once; the contract tests run over this list."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+
+@dataclass(frozen=True)
+class Container:
+    """How an arrow array gets into a container, and what its results are."""
+
+    name: str
+    wrap: Callable[[pa.Array], Any]
+    gives: Callable[[Any, Any], bool] = lambda results, _given: isinstance(results, pa.ChunkedArray)
+    """Whether results are of the kind that belongs to what was given."""
+    library: str | None = None
+    takes_nulls: bool = True
+    takes_reports: bool = True
+    """Holds binaries, lists and structs as well as numbers."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class OnlyArray:
+    """An object that offers one array and nothing else."""
+
+    def __init__(self, array: pa.Array) -> None:
+        self._array = array
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        return self._array.__arrow_c_array__(requested_schema)
+
+
+class OnlyStream:
+    """An object that offers a stream and nothing else."""
+
+    def __init__(self, array: pa.ChunkedArray) -> None:
+        self._array = array
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._array.__arrow_c_stream__(requested_schema)
+
+
+def _numpy_series(values: pa.Array) -> Any:
+    import pandas as pd
+
+    plain = values.to_numpy(zero_copy_only=False)
+    return pd.Series(plain, name="answers", index=pd.RangeIndex(5, 5 + len(values)))
+
+
+def _column_of_many(values: pa.Array) -> Any:
+    """A Series whose numbers do not lie next to each other."""
+    import pandas as pd
+
+    plain = values.to_numpy(zero_copy_only=False)
+    return pd.DataFrame(np.stack([plain, plain[::-1]], axis=1), columns=["answers", "other"])["answers"]
+
+
+def _nullable(values: pa.Array) -> Any:
+    import pandas as pd
+
+    from fastdp.columns.containers import NULLABLE
+
+    name = "string" if pa.types.is_string(values.type) else NULLABLE[str(values.type)]
+    return pd.Series(pd.api.types.pandas_dtype(name).__from_arrow__(values), name="answers")
+
+
+def _arrow_series(values: pa.Array) -> Any:
+    import pandas as pd
+
+    half = len(values) // 2
+    chunks = pa.chunked_array([values[:half], values[half:]])
+    index = pd.Index([f"row {i}" for i in range(len(values))])
+    return pd.Series(pd.arrays.ArrowExtensionArray(chunks), name="answers", index=index)
+
+
+def _sliced_series(values: pa.Array) -> Any:
+    return _arrow_series(pa.concat_arrays([values[:3], values]))[3:]
+
+
+def _polars(values: pa.Array) -> Any:
+    import polars as pl
+
+    return pl.Series("answers", values)
+
+
+def _polars_chunks(values: pa.Array) -> Any:
+    import polars as pl
+
+    whole = _polars(pa.concat_arrays([values[:3], values]))[3:]
+    return pl.concat([whole[:5], whole[5:]], rechunk=False)
+
+
+def _is_series(results: Any, given: Any) -> bool:
+    return type(results) is type(given) and results.name == given.name
+
+
+def _is_pandas(results: Any, given: Any) -> bool:
+    return _is_series(results, given) and results.index.equals(given.index)
+
+
+def _is_array(results: Any, _given: Any) -> bool:
+    return isinstance(results, pa.Array)
+
+
+def _nanoarrow(values: pa.Array) -> Any:
+    import nanoarrow
+
+    return nanoarrow.Array(values)
+
+
+def _nanoarrow_stream(values: pa.Array) -> Any:
+    import nanoarrow
+
+    return nanoarrow.ArrayStream(pa.chunked_array([values[:4], values[4:]]))
+
+
+def _arro3(values: pa.Array) -> Any:
+    import arro3.core
+
+    return arro3.core.Array.from_arrow(values)
+
+
+def _arro3_chunks(values: pa.Array) -> Any:
+    import arro3.core
+
+    return arro3.core.ChunkedArray.from_arrow(pa.chunked_array([values[:4], values[4:]]))
+
+
+def _duckdb(values: pa.Array) -> Any:
+    import duckdb
+
+    return duckdb.from_arrow(pa.table({"answers": values}))
+
+
+CONTAINERS = [
+    Container("pandas", _numpy_series, _is_pandas, "pandas", takes_nulls=False, takes_reports=False),
+    Container("pandas-strided", _column_of_many, _is_pandas, "pandas", takes_nulls=False, takes_reports=False),
+    Container("pandas-nullable", _nullable, _is_pandas, "pandas", takes_reports=False),
+    Container("pandas-arrow", _arrow_series, _is_pandas, "pandas"),
+    Container("pandas-sliced", _sliced_series, _is_pandas, "pandas"),
+    Container("polars", _polars, _is_series, "polars"),
+    Container("polars-chunked", _polars_chunks, _is_series, "polars"),
+    Container("nanoarrow", _nanoarrow, library="nanoarrow"),
+    Container("nanoarrow-stream", _nanoarrow_stream, library="nanoarrow"),
+    Container("arro3", _arro3, _is_array, "arro3"),
+    Container("arro3-chunked", _arro3_chunks, library="arro3"),
+    Container("duckdb", _duckdb, library="duckdb"),
+    Container("c-array", OnlyArray, _is_array),
+    Container("c-stream", lambda values: OnlyStream(pa.chunked_array([values[:0], values[:9], values[9:]]))),
+    Container("table", lambda values: pa.table({"answers": values})),
+    Container("batch", lambda values: pa.record_batch({"answers": values})),
+    Container("reader", lambda values: pa.table({"answers": values}).to_reader(7)),
+]
+
+
+def each_container(containers: list[Container]) -> Any:
+    """Parametrised over containers, those of libraries that are not installed skipped."""
+    return pytest.mark.parametrize(
+        "container",
+        [
+            pytest.param(
+                container,
+                id=container.name,
+                marks=pytest.mark.skipif(
+                    container.library is not None and importlib.util.find_spec(container.library) is None,
+                    reason=f"{container.library} is not installed",
+                ),
+            )
+            for container in containers
+        ],
+    )
+
+
+def to_arrow(results: Any) -> pa.Array:
+    """Results of any container as one arrow array."""
+    if isinstance(results, pa.Array):
+        return results
+    if isinstance(results, pa.ChunkedArray):
+        return results.combine_chunks()
+    if hasattr(results, "to_arrow"):  # polars
+        return results.to_arrow()
+    array = results.array
+    array = array.__arrow_array__() if hasattr(array, "__arrow_array__") else pa.array(array)
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
