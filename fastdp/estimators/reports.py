@@ -38,8 +38,9 @@ def estimate(
 
     ``reports`` may also be counts: what ``mechanism.aggregate`` returned, added up over batches. A channel and the
     counts of its outputs do as well, and a list of pairs for people with different mechanisms over the same values. The
-    mechanism needs finitely many values or bins; where its counts are not those of its channel's outputs (unary,
-    subset, hashing, Hadamard), its unbiased frequencies are projected onto the simplex.
+    mechanism needs finitely many values or bins; where its reports are not counted as its channel's outputs (unary,
+    subset, hashing with a seed per person, or given counts of support), its unbiased frequencies are projected onto the
+    simplex.
 
     ``regularize="cv"``, the default, takes as many accelerated steps as predict held-out reports best, and the maximum
     likelihood only where that is regular: all values clear of zero, in up to 300 of them. ``"early"`` stops EM at the
@@ -58,7 +59,7 @@ def estimate(
     validation.positive("estimate", "tolerance", tolerance)
     pairs = _read_pairs(mechanism, reports)
     values = _find_values(pairs[0][0])
-    channels = [_find_channel(one) for one, _ in pairs]
+    channels = [_find_channel(one, given) for one, given in pairs]
     if len(pairs) == 1 and channels[0] is None:
         return replace(_project(*pairs[0]), values=values)
     parts = []
@@ -88,19 +89,25 @@ def _read_pairs(mechanism: Any, reports: Any) -> list[tuple[Any, Any]]:
     return [(pair[0], pair[1]) for pair in mechanism]
 
 
-def _find_channel(mechanism: Any) -> Channel | None:
-    """The channel whose outputs the mechanism's counts are of; None where they count something else."""
+def _find_channel(mechanism: Any, reports: Any) -> Channel | None:
+    """The channel whose outputs the mechanism counts; None where it has none, or counts of support are given."""
     if isinstance(mechanism, Channel):
         return mechanism
     if not hasattr(mechanism, "channel") and not hasattr(mechanism, "estimate"):
         raise ParameterError(
             f"estimate: {type(mechanism).__name__} has no channel; a mechanism with finitely many values is needed"
         )
+    counts_outputs = hasattr(mechanism, "count_outputs") and not hasattr(reports, "support")
     if not hasattr(mechanism, "channel") or (
-        hasattr(mechanism, "p") and not hasattr(mechanism, "count_outputs") and not _counts_outputs(mechanism)
+        hasattr(mechanism, "p") and not counts_outputs and not _counts_outputs(mechanism)
     ):
         return None
-    channel: Channel = mechanism.channel()
+    try:
+        channel: Channel = mechanism.channel()
+    except ParameterError:  # too many outputs
+        if hasattr(mechanism, "estimate"):
+            return None
+        raise
     return channel
 
 

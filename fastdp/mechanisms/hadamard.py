@@ -114,7 +114,14 @@ class HadamardResponse(FrequencyProtocol):
 
     def aggregate(self, reports: Any) -> Counts:
         """How many reports support each value: one histogram and one transform; counts of batches add up."""
-        counts, n = np.zeros(self.rows, np.int64), 0
+        counts = self.count_outputs(reports)
+        n = int(counts.sum())
+        apply_hadamard(counts)
+        return Counts((n + counts[1 : self.domain.size + 1]) // 2, n)
+
+    def count_outputs(self, reports: Any) -> np.ndarray:
+        """How many reports are each index: the outputs of the channel."""
+        counts = np.zeros(self.rows, np.int64)
         for (indices,) in self.report_type.read("HadamardResponse", reports):
             for start in range(0, indices.size, BLOCK):
                 if count_indices(indices[start : start + BLOCK], self.rows, counts):
@@ -122,6 +129,4 @@ class HadamardResponse(FrequencyProtocol):
                         f"HadamardResponse: the reports hold an index that is not below {self.rows}; they are not of "
                         "this mechanism"
                     )
-            n += indices.size
-        apply_hadamard(counts)
-        return Counts((n + counts[1 : self.domain.size + 1]) // 2, n)
+        return counts

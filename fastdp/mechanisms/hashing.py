@@ -185,8 +185,19 @@ class LocalHashing(FrequencyProtocol):
 
     def _count_cohorts(self, pieces: Iterator[Parts]) -> Counts:
         """A histogram of the reports, and every value hashed once for every cohort."""
+        histogram, counts = self._histogram(pieces), np.zeros(self.domain.size, np.int64)
+        fold_cohorts(histogram, polynomials(self.salt, self.cohorts), np.uint64(self.g), counts)
+        return Counts(counts, int(histogram.sum()))
+
+    def count_outputs(self, reports: Any) -> np.ndarray:
+        """How many reports are each number, in cohorts: the outputs of the channel."""
+        if self.cohorts is None:
+            raise ParameterError("LocalHashing: with a seed per report there are 2**64 hash functions; give cohorts")
+        return self._histogram(self.report_type.read("LocalHashing", reports))
+
+    def _histogram(self, pieces: Iterator[Parts]) -> np.ndarray:
         codes = self.cohorts * self.g
-        histogram, counts = np.zeros(codes, np.int64), np.zeros(self.domain.size, np.int64)
+        histogram = np.zeros(codes, np.int64)
         for (flat,) in pieces:
             for start in range(0, flat.size, BLOCK):
                 if count_indices(flat[start : start + BLOCK], codes, histogram):
@@ -194,8 +205,7 @@ class LocalHashing(FrequencyProtocol):
                         f"LocalHashing: the reports hold a number that is not below {codes}; they are not of this "
                         "mechanism"
                     )
-        fold_cohorts(histogram, polynomials(self.salt, self.cohorts), np.uint64(self.g), counts)
-        return Counts(counts, int(histogram.sum()))
+        return histogram
 
     @property
     def _entanglement(self) -> float:

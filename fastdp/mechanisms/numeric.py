@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from fastdp import validation
+from fastdp.channels.window import WindowChannel
 from fastdp.columns.numeric import Nulls, read_block, read_numeric
 from fastdp.errors import DomainError, ParameterError
 from fastdp.kernels.numeric import ALL, fill_numeric
-from fastdp.kernels.reports import LANES, add_reports
+from fastdp.kernels.reports import LANES, add_reports, count_reports
 from fastdp.mechanisms.additive import set_fields
 from fastdp.noise.duchi import TwoPointLaw
 from fastdp.noise.rates import Rate
@@ -28,6 +29,7 @@ SMALLEST_EPSILON, LARGEST_EPSILON = 2.0**-20, 20.0
 SMALLEST_WIDTH, LARGEST_WIDTH = 2.0**-900, 2.0**900
 RESOLUTION = 2.0**-10
 """The largest part of the bounds' width that may lie between two numbers of the reports' type."""
+BINS = 256
 REPORT_SLACK = 2.0**-22
 """Reports may have been rounded to float32 on their way."""
 HYBRID_FROM = math.log(
@@ -140,6 +142,12 @@ class NumericReports:
                 if add(block, least - slack, most + slack):
                     raise DomainError(f"{owner}: the reports hold numbers that it cannot have reported")
         return column.size
+
+
+def window_channel(window: WindowLaw, bins: int) -> WindowChannel:
+    """The channel from bins of the bounds to bins of the same width that cover all reports."""
+    p, q = window.densities
+    return WindowChannel(bins, Fraction(window.width, window.cells) * bins, float(p / bins), float(q / bins))
 
 
 def read_parameters(owner: str, epsilon: Any, bounds: Any) -> tuple[float, tuple[float, float]]:
@@ -275,6 +283,22 @@ class Piecewise(MeanReports):
 
     def __post_init__(self) -> None:
         self._set_up_mean(lambda _: ALL)
+
+    def channel(self, bins: int = BINS) -> WindowChannel:
+        """The channel from equal bins of the bounds to the bins of reports that :meth:`count_outputs` counts."""
+        return window_channel(self._window, validation.positive_integer("Piecewise", "bins", bins))
+
+    def count_outputs(self, reports: Any, bins: int = BINS) -> np.ndarray:
+        """How many reports fall in each output bin of the channel, for an estimate of the whole distribution."""
+        channel, (low, high) = self.channel(bins), self.bounds
+        contrast, middle = float(self._window.contrast), self._kernel[1].middle
+        first, slope = middle - (middle - low) / contrast, contrast * bins / (high - low)
+        counts = np.zeros((4, channel.shape[1]), np.int64)
+        self._add_up(
+            reports,
+            lambda block, least, most: count_reports(block, first, slope, float(channel.margin), least, most, counts),
+        )
+        return counts.sum(axis=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from fastdp.kernels.numeric import ALL
 from fastdp.kernels.reports import count_reports
 from fastdp.mechanisms.additive import set_fields
 from fastdp.mechanisms.frequencies import Counts
-from fastdp.mechanisms.numeric import NumericReports, read_parameters
+from fastdp.mechanisms.numeric import NumericReports, read_parameters, window_channel
 from fastdp.noise.rates import Rate
 from fastdp.noise.window import LEAST_BITS, WindowLaw
 
@@ -94,9 +94,7 @@ class SquareWave(NumericReports):
 
     def channel(self) -> WindowChannel:
         """The channel from the bins of the bounds to bins of the same width that cover all reports."""
-        span = Fraction(self._window.width, self._window.cells) * self.bins
-        p, q = self._window.densities
-        return WindowChannel(self.bins, span, float(p / self.bins), float(q / self.bins))
+        return window_channel(self._window, self.bins)
 
     def aggregate(self, reports: Any) -> Counts:
         """How many reports fall in each output bin of the channel, in one pass; counts of batches add up."""

@@ -14,6 +14,7 @@ import pytest
 from scipy.stats import binomtest, chisquare
 
 import fastdp as fd
+from fastdp.channels.window import WindowChannel
 from fastdp.kernels.chacha import fill_plane
 from fastdp.kernels.numeric import _threshold
 from fastdp.mechanisms.numeric import HYBRID_FROM, Duchi, Hybrid, MeanEstimate, Piecewise, Sums
@@ -417,3 +418,29 @@ def test_aggregate__refuses_what_cannot_be_a_report(kind):
             with pytest.raises(fd.DomainError, match="cannot have reported") as caught:
                 mechanism.aggregate(reports)
             assert "77" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("epsilon", "bins"), [(0.5, 32), (2.0, 256), (4.0, 100)])
+def test_piecewise__reports_fall_in_the_bins_of_its_channel(epsilon, bins):
+    """Values spread over one bin: the outputs follow that bin's row; the row of a larger epsilon is rejected."""
+    mechanism, low, high, chosen = Piecewise(epsilon=epsilon, bounds=(-3.0, 5.0)), -3.0, 5.0, bins // 3
+    width = (high - low) / bins
+    values = np.random.default_rng(1).uniform(low + chosen * width, low + (chosen + 1) * width, 2_000_000)
+    counts = mechanism.count_outputs(mechanism.randomize(values, rng=fd.Rng.unsafe_seed(4)), bins)
+    channel = mechanism.channel(bins)
+    assert counts.sum() == values.size
+    assert channel.epsilon() == pytest.approx(epsilon, rel=1e-8)
+    assert chisquare(counts, channel.row(chosen) * values.size).pvalue > 1e-3
+    mutant = WindowChannel(bins, channel_span(epsilon, bins), *densities(epsilon * 1.05, epsilon, bins)).row(chosen)
+    assert chisquare(counts, mutant / mutant.sum() * values.size).pvalue < 1e-6
+
+
+def channel_span(epsilon, bins):
+    return Fraction(math.exp(-epsilon / 2)) * bins
+
+
+def densities(growth, epsilon, bins):
+    """Densities in and out of the window of the mechanism for ``epsilon``, with their ratio e**growth."""
+    span = math.exp(-epsilon / 2) * bins
+    q = 1 / (math.exp(growth) * span + bins)
+    return math.exp(growth) * q, q
