@@ -18,7 +18,7 @@ to its end. No library is ever imported here but pyarrow: whoever has its values
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +53,36 @@ def unwrap(owner: str, values: Any) -> tuple[Any, Rewrap | None]:
     if hasattr(type(values), "__arrow_c_stream__") or hasattr(type(values), "__arrow_c_array__"):
         return _guarded(owner, values, _from_capsule), _same
     return values, None
+
+
+def unwrap_table(owner: str, table: Any) -> tuple[list[tuple[Any, Any]], Rewrap] | None:
+    """Names and columns, and how a dict of results becomes the caller's kind of table; None if it is no table.
+
+    Tables that only offer a stream come back as pyarrow tables. The columns of a dict may be of any kind.
+    """
+    if isinstance(table, Mapping):
+        return list(table.items()), dict
+    if _is_of("pandas", ("DataFrame",), table):
+        return list(table.items()), lambda results: _to_frame(results, table)
+    if _is_of("polars", ("DataFrame",), table):
+        return [(column.name, column) for column in table.get_columns()], type(table)
+    if not _is_of("pyarrow", ("Table", "RecordBatch"), table):
+        if not hasattr(type(table), "__arrow_c_stream__"):
+            return None
+        table = _guarded(owner, table, _from_stream)
+    return list(zip(table.schema.names, table.columns, strict=True)), type(table).from_pydict
+
+
+def _from_stream(table: Any) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.table(table)
+
+
+def _to_frame(results: dict[str, Any], like: Any) -> Any:
+    """By position: an index may hold a label twice."""
+    columns = {name: getattr(column, "array", column) for name, column in results.items()}
+    return sys.modules["pandas"].DataFrame(columns, index=like.index)
 
 
 def _same(results: Any) -> Any:

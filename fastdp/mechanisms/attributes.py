@@ -13,6 +13,7 @@ import numpy as np
 
 from fastdp import rounding, validation
 from fastdp.columns.categories import out_of_domain, read_codes
+from fastdp.columns.containers import unwrap, unwrap_table
 from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import read_block
 from fastdp.errors import ParameterError, SchemaError
@@ -44,8 +45,9 @@ class TableCounts(dict[str, Counts]):
 class Attributes(ABC):
     """What the three ways share: a protocol for each attribute, and tables in and out.
 
-    A table is a pyarrow Table or RecordBatch, or a dict of columns; the same kind comes back, with one column of
-    reports per attribute. Columns that are not declared are refused: nothing is passed through.
+    A table is a pyarrow Table or RecordBatch, a pandas or polars DataFrame, or a dict of columns; the same kind comes
+    back, with one column of reports per attribute. Anything else with an arrow stream gives a pyarrow Table. Columns
+    that are not declared are refused: nothing is passed through but the index of a DataFrame.
     """
 
     __slots__ = ()
@@ -147,7 +149,7 @@ class SplitBudget(Attributes):
 class SampleOne(Attributes):
     """Report one attribute, drawn uniformly, with all of epsilon; the others are null (SMP).
 
-    epsilon-local DP for a person's whole record. Reports are arrow arrays, whatever came in: null where another
+    epsilon-local DP for a person's whole record. Reports are arrow arrays, or the caller's series: null where another
     attribute was drawn, which says nothing of the values. The estimates are of those who were asked, and so of all.
 
     >>> import fastdp as fd
@@ -286,32 +288,28 @@ def one_attribute_cost(each: list[tuple[float, float]], sizes: list[int]) -> flo
 
 def _read_table(owner: str, table: Any, names: list[str]) -> tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]:
     """The declared columns, all of one length, and how columns become the caller's kind of table again."""
-    rebuild: Callable[[dict[str, Any]], Any]
-    if isinstance(table, Mapping):
-        columns, rebuild = dict(table), dict
-    elif _is_arrow_table(table):
-        if len(set(table.schema.names)) != len(table.schema.names):
-            raise SchemaError(f"{owner}: the table has two columns of one name")
-        columns = {name: table.column(name) for name in table.schema.names}
-        rebuild = type(table).from_pydict
-    else:
-        raise SchemaError(f"{owner}: cannot read a {type(table).__name__}; pass an arrow table or a dict of columns")
+    opened = unwrap_table(owner, table)
+    if opened is None:
+        raise SchemaError(f"{owner}: cannot read a {type(table).__name__}; pass a table or a dict of columns")
+    found, rebuild = opened
+    columns = dict(found)
+    if len(columns) != len(found):
+        raise SchemaError(f"{owner}: the table has two columns of one name")
     if set(columns) != set(names):
         missing, more = sorted(set(names) - set(columns)), sorted(map(str, set(columns) - set(names)))
         raise SchemaError(f"{owner}: the table must have the declared columns; missing: {missing}, undeclared: {more}")
-    if not all(hasattr(columns[name], "__len__") for name in names):
+    unwrapped = {name: unwrap(owner, columns[name]) for name in names}
+    plain = {name: values for name, (values, _) in unwrapped.items()}
+    if not all(hasattr(values, "__len__") for values in plain.values()):
         raise SchemaError(f"{owner}: the columns must be arrays or lists")
-    if len({len(columns[name]) for name in names}) > 1:
+    if len({len(values) for values in plain.values()}) > 1:
         raise SchemaError(f"{owner}: the columns have different lengths")
-    return {name: columns[name] for name in names}, rebuild
 
+    def rewrap(reports: dict[str, Any]) -> Any:
+        wrappers = {name: wrapper for name, (_, wrapper) in unwrapped.items() if wrapper is not None}
+        return rebuild({name: wrappers[name](r) if name in wrappers else r for name, r in reports.items()})
 
-def _is_arrow_table(table: Any) -> bool:
-    if "pyarrow" not in sys.modules:
-        return False
-    import pyarrow as pa
-
-    return isinstance(table, pa.Table | pa.RecordBatch)
+    return plain, rewrap
 
 
 def _all_codes(owner: str, column: Any, domain: Domain) -> np.ndarray:

@@ -279,3 +279,47 @@ def test_reports__of_calls_of_one_rng_never_repeat(way):
     for one, other in ((first["a"], second["a"]), (first["a"], first["b"])):
         pairs = zip(pa.array(one).to_pylist(), pa.array(other).to_pylist(), strict=True)
         assert sum(x == y for x, y in pairs if x is not None) < 20
+
+
+def tables_of_other_libraries() -> list:
+    """A name, how a table of columns is made, and whether a result is of the same kind."""
+
+    def frame(columns):
+        pandas = pytest.importorskip("pandas")
+        return pandas.DataFrame(columns, index=pandas.Index([7] * len(columns["a"])))
+
+    def polars(columns):
+        return pytest.importorskip("polars").DataFrame(columns)
+
+    def series(columns):
+        pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+        return {"a": pandas.Series(columns["a"], name="x"), "b": polars.Series("y", columns["b"])}
+
+    def streams(columns):
+        return {name: pa.table({"x": column}).to_reader(50) for name, column in columns.items()}
+
+    return [
+        ("pandas", frame, lambda out, given: out.index.equals(given.index)),
+        ("polars", polars, lambda out, given: type(out) is type(given)),
+        ("series", series, lambda out, given: all(type(out[name]) is type(given[name]) for name in given)),
+        ("streams", streams, lambda out, _given: all(isinstance(c, pa.Array | pa.ChunkedArray) for c in out.values())),
+        ("reader", lambda columns: pa.table(columns).to_reader(60), lambda out, _given: isinstance(out, pa.Table)),
+    ]
+
+
+@each_way
+@pytest.mark.parametrize("protocol", [fd.KRR, fd.UnaryEncoding])
+@pytest.mark.parametrize(("make", "is_alike"), [pytest.param(*c[1:], id=c[0]) for c in tables_of_other_libraries()])
+def test_randomize__takes_tables_of_other_libraries(way, protocol, make, is_alike):
+    """The same reports as of an arrow table, in the caller's kind of table, with the same counts."""
+    columns = {"a": np.arange(301) % 2, "b": np.array(["x", "y", "z"] * 101)[:301].tolist()}
+    mechanism = way(epsilon=1.0, domains=LABELLED, protocol=protocol)
+    expected = mechanism.aggregate(mechanism.randomize(pa.table(columns), rng=seeded()))
+    given = make(columns)
+    out = mechanism.randomize(given, rng=seeded())
+    assert is_alike(out, given)
+    for name, counts in mechanism.aggregate(out).items():
+        assert counts.n == expected[name].n
+        assert np.array_equal(counts.support, expected[name].support)
+    with pytest.raises(fd.SchemaError, match="undeclared"):
+        way(epsilon=1.0, domains={"a": 2, "c": 3}).randomize(make(columns))
