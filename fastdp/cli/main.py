@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -10,9 +11,11 @@ from typing import Any
 import click
 
 from fastdp._version import __version__
-from fastdp.errors import FastDPError, ParameterError, SchemaError
+from fastdp.errors import BudgetExceededError, FastDPError, ParameterError, SchemaError
 
 COMMANDS = {
+    "sanitize": "Sanitize a file, column by column, as its plan says.",
+    "plan": "Write a plan for a file, or explain one.",
     "demo": "Sanitize a generated table of ten million records and show what it cost.",
     "warmup": "Compile every kernel once, so that no later call waits.",
 }
@@ -41,9 +44,22 @@ class LazyGroup(click.Group):
             if os.environ.get("FASTDP_DEBUG"):
                 raise
             click.echo(f"fastdp: {error}", err=True)
-            sys.exit(
-                2 if isinstance(error, ParameterError) else 3 if isinstance(error, SchemaError | ValueError) else 5
-            )
+            sys.exit(exit_code(error))
+        except OSError as error:
+            if os.environ.get("FASTDP_DEBUG") or error.errno == errno.EPIPE:
+                raise
+            about = f": {str(error.filename)!r}" if error.filename else ""
+            click.echo(f"fastdp: {error.strerror or 'the system refused'}{about}", err=True)
+            sys.exit(5)
+
+
+def exit_code(error: FastDPError) -> int:
+    """2 for parameters, 4 for the budget, 3 for bad input data, 5 for the output and the system."""
+    if isinstance(error, ParameterError):
+        return 2
+    if isinstance(error, BudgetExceededError):
+        return 4
+    return 3 if isinstance(error, SchemaError | ValueError) else 5
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -54,6 +70,8 @@ def main() -> None:
     \b
     Examples:
       fastdp demo               see it work, in under a minute
+      fastdp plan init people.parquet > plan.toml
+      fastdp sanitize people.parquet -p plan.toml -o private.parquet
       fastdp demo --rows 1e6    on a smaller table
       fastdp warmup             compile all kernels once
     """

@@ -7,6 +7,7 @@ the folder flushed too. Whatever interrupts this leaves nothing under the final 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 from pathlib import Path
@@ -59,7 +60,9 @@ class AtomicFile:
 
 
 def check_free(path: Path, *, force: bool) -> None:
-    """Refuse a path that is taken, unless it is a file that may be replaced."""
+    """Refuse a path without a folder, or one that is taken, unless it is a file that may be replaced."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "the output's folder does not exist", str(path.parent))
     if path.is_dir():
         raise OutputExistsError(f"sanitize: output {str(path)!r} is a folder; name a file")
     if not force and os.path.lexists(path):

@@ -6,6 +6,7 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fastdp.errors import SchemaError
 from fastdp.tables.atomic import AtomicFile
 from fastdp.tables.receipt import METADATA_KEY, Receipt
 
@@ -58,6 +59,7 @@ class ParquetSink:
     keeps_buffers = False
 
     def __init__(self, path: Path, schema: pa.Schema, plain: set[str], *, force: bool) -> None:
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         self._receipt: AtomicFile | None = None
@@ -71,12 +73,21 @@ class ParquetSink:
                 use_dictionary=[field.name for field in schema if field.name not in plain],
                 write_page_checksum=True,
             )
-        except BaseException:
+        except BaseException as error:
             self.discard()
+            if isinstance(error, pa.ArrowException):
+                raise SchemaError(
+                    "sanitize: Parquet has no type for a column that is kept; drop or convert it"
+                ) from None
             raise
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_batch(batch)
+        import pyarrow as pa
+
+        try:
+            self._writer.write_batch(batch)
+        except pa.ArrowException:  # its message may hold a value
+            raise SchemaError("sanitize: Parquet cannot hold the values of a column that is kept") from None
 
     def finish(self, receipt: Receipt) -> None:
         assert self._receipt is not None

@@ -1,0 +1,86 @@
+"""A plan in words: per column what happens, what that guarantees, and the error to expect."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fastdp.tables.spec import MECHANISMS
+
+if TYPE_CHECKING:
+    from fastdp.privacy import Privacy
+    from fastdp.tables.entry import Entry
+    from fastdp.tables.plan import Plan
+
+RECORDS = 10_000
+"""The number of records that errors of estimates are stated for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One column, as it is shown."""
+
+    column: str
+    action: str
+    guarantee: str
+    error: str
+
+
+def explain(plan: Plan) -> list[Line]:
+    """One line per column of the plan."""
+    return [_line(entry) for entry in plan.columns.values()]
+
+
+def explain_total(plan: Plan) -> list[str]:
+    """What a whole record is guaranteed: the sum, then every metric column by itself."""
+    total = plan.privacy
+    said = []
+    if total.record is not None:
+        said.append(f"one record: {in_words(total.record)}, local differential privacy")
+    for name, privacy in total.metric.items():
+        said.append(f"{name}: {in_words(privacy)} (d-privacy: grows with the distance), not in the sum")
+    return said or ["no column is randomized: nothing is guaranteed"]
+
+
+def in_words(privacy: Privacy) -> str:
+    """The parts of a guarantee, rounded up to what is shown; a distance says so."""
+    parts = [
+        f"{name} {_rounded_up(value)}"
+        for name, value in (("epsilon", privacy.epsilon), ("rho", privacy.rho), ("delta", privacy.delta or None))
+        if value is not None
+    ]
+    per = f" per {privacy.unit}" if privacy.unit.startswith("distance") else ""
+    return ", ".join(parts) + per
+
+
+def _rounded_up(value: float) -> str:
+    """Six digits, never below the value.
+
+    >>> _rounded_up(0.99999999), _rounded_up(1.0000001)
+    ('1', '1.00001')
+    """
+    step = 10.0 ** (math.floor(math.log10(value)) - 5)
+    return f"{math.ceil(value / step) * step:.6g}"
+
+
+def _line(entry: Entry) -> Line:
+    if entry.privacy is None:
+        said = "public, as it is" if entry.action == "keep" else "not in the output"
+        return Line(entry.column, entry.action, said, "")
+    guarantee = in_words(entry.privacy) + ("; nulls are public" if entry.public_nulls else "")
+    return Line(entry.column, str(entry.given["mechanism"]), guarantee, _error(entry))
+
+
+def _error(entry: Entry) -> str:
+    """Where 95 % of the errors lie: of a value, or of what is estimated from many reports."""
+    mechanism: Any = entry.mechanism
+    takes = MECHANISMS[entry.given["mechanism"]].takes
+    if takes == "numbers":
+        return f"±{float(mechanism.interval(0.95)[1]):.4g} on each value"
+    if not hasattr(mechanism, "variance"):
+        return ""
+    half = 1.96 * math.sqrt(float(mechanism.variance(RECORDS)))
+    if takes == "bounded":
+        return f"±{half:.4g} on the mean of {RECORDS:,}"
+    return f"±{100 * half:.2g} % on shares of {RECORDS:,}"

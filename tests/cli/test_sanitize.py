@@ -1,0 +1,149 @@
+"""``fastdp sanitize`` and ``fastdp plan``, as a person uses them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from fastdp.cli import main
+from fastdp.tables.plan import Plan
+from tests.tables.people import PLAN, people
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    pq.write_table(people(), tmp_path / "people.parquet")
+    (tmp_path / "plan.toml").write_text(PLAN)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*arguments: str):
+    return CliRunner().invoke(main, list(arguments))
+
+
+SANITIZE = ("sanitize", "people.parquet", "-p", "plan.toml")
+
+
+def test_sanitize__writes_the_file_and_says_so_on_stderr(folder):
+    done = call(*SANITIZE, "-o", "out.parquet")
+    assert done.exit_code == 0
+    assert done.stdout == ""
+    assert "5,000 records" in done.stderr
+    assert "epsilon 3.5" in done.stderr
+    assert "d-privacy" in done.stderr
+    assert pq.read_table("out.parquet").num_rows == 5000
+    assert (folder / "out.parquet.receipt.json").exists()
+
+
+def test_sanitize__json_is_the_receipt_and_quiet_is_quiet(folder):
+    done = call(*SANITIZE, "-o", "out.parquet", "--json", "-q")
+    assert json.loads(done.stdout) == json.loads((folder / "out.parquet.receipt.json").read_text())
+    assert done.stderr == ""
+
+
+def test_dry_run__writes_nothing(folder):
+    before = sorted(folder.iterdir())
+    done = call(*SANITIZE, "-o", "out.parquet", "-n")
+    assert done.exit_code == 0
+    assert "laplace" in done.stdout
+    assert json.loads(call(*SANITIZE, "-n", "--json").stdout)["rows"] == 5000
+    assert sorted(folder.iterdir()) == before
+
+
+def test_sorted_input__is_warned_of(folder):
+    (folder / "x.toml").write_text('[columns.x]\nmechanism = "laplace"\nepsilon = 1.0\nbounds = [0, 1]\n')
+    pq.write_table(pa.table({"x": np.linspace(0, 1, 1000)}), "x.parquet")
+    done = call("sanitize", "x.parquet", "-p", "x.toml", "-o", "y.parquet")
+    assert done.exit_code == 0
+    assert "warning: sanitize: column 'x' arrived sorted" in done.stderr
+
+
+class TestExitCodes:
+    """2 for usage and parameters, 3 for bad input, 5 for the output; one line each, no traceback."""
+
+    def check(self, code, *arguments):
+        done = call(*arguments)
+        assert done.exit_code == code
+        assert "Traceback" not in done.output
+        assert done.stdout == ""
+        return done.stderr
+
+    def test_no_output__is_usage(self, folder):
+        assert "-o OUT" in self.check(2, *SANITIZE)
+
+    def test_bad_plan__is_a_parameter(self, folder):
+        (folder / "plan.toml").write_text(PLAN.replace("epsilon = 1.5", "epsilom = 1.5"))
+        said = self.check(2, *SANITIZE, "-o", "out.parquet")
+        assert said == "fastdp: Plan: column 'disease': unknown key 'epsilom'; did you mean 'epsilon'?\n"
+
+    def test_unnamed_column__is_bad_input(self, folder):
+        (folder / "plan.toml").write_text('[columns.name]\naction = "drop"\n')
+        assert "'region' is not in the plan" in self.check(3, *SANITIZE, "-o", "out.parquet")
+
+    def test_corrupt_file__is_bad_input(self, folder):
+        content = (folder / "people.parquet").read_bytes()
+        (folder / "people.parquet").write_bytes(content[: len(content) // 2])
+        self.check(3, *SANITIZE, "-o", "out.parquet")
+        assert sorted(path.name for path in folder.iterdir()) == ["people.parquet", "plan.toml"]
+
+    def test_existing_output__is_refused(self, folder):
+        (folder / "out.parquet").write_text("mine")
+        assert "exists" in self.check(5, *SANITIZE, "-o", "out.parquet")
+        assert call(*SANITIZE, "-o", "out.parquet", "--force").exit_code == 0
+
+    def test_input_as_output__is_refused(self, folder):
+        assert "in place" in self.check(5, *SANITIZE, "-o", "people.parquet", "--force")
+
+    def test_missing_folder__is_named(self, folder):
+        assert "folder does not exist: 'none'" in self.check(5, *SANITIZE, "-o", "none/out.parquet")
+
+
+def test_plan_init__is_a_plan_made_of_names_and_types(folder):
+    done = call("plan", "init", "people.parquet")
+    assert done.exit_code == 0
+    assert set(tomllib.loads(done.stdout)["columns"]) == set(people(1).column_names)
+    assert "person 0" not in done.stdout
+    Plan.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", ["a b", 'quo"te', "dot.ted", "", "naïve", "line\nbreak", "del\x7f", "back\\slash"])
+def test_plan_init__quotes_names(folder, name):
+    pq.write_table(pa.table({name: [1]}), "x.parquet")
+    assert list(tomllib.loads(call("plan", "init", "x.parquet").stdout)["columns"]) == [name]
+
+
+def test_plan_check__explains(folder):
+    done = call("plan", "check", "plan.toml", "people.parquet")
+    assert done.exit_code == 0
+    for expected in ("krr", "epsilon 1.5", "per distance 5", "on each value", "nulls are public", "one record"):
+        assert expected in done.stdout
+    assert json.loads(call("plan", "check", "plan.toml", "--json").stdout)["record"]["epsilon"] > 3.4
+
+
+def test_plan_check__finds_what_does_not_fit(folder):
+    (folder / "plan.toml").write_text(
+        PLAN.replace('"geometric"', '"krr"').replace("bounds = [0, 120]\nunit = 5", "domain = ['a', 'b']")
+    )
+    done = call("plan", "check", "plan.toml", "people.parquet")
+    assert done.exit_code == 3
+    assert "'age'" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("sanitize",), ("plan",), ("plan", "init"), ("plan", "check")])
+def test_help__has_examples_and_loads_no_engine(command):
+    code = (
+        "import sys; from click.testing import CliRunner; from fastdp.cli import main;"
+        f"r = CliRunner().invoke(main, [*{command!r}, '--help']); print(r.exit_code, 'Example' in r.output,"
+        "[m for m in ('numba', 'pyarrow', 'numpy', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.stdout.strip() == "0 True []"

@@ -1,0 +1,113 @@
+"""Killed at any point, or fed a broken file: never a partial output."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import fastdp as fd
+from fastdp.tables.plan import Plan
+from fastdp.tables.sanitize import sanitize
+from tests.tables.people import COLUMNS, people
+
+KILL = """
+import os, signal, sys
+import pyarrow.parquet as pq
+from fastdp.tables import atomic
+from fastdp.tables.plan import Plan
+from fastdp.tables.sanitize import sanitize
+from tests.tables.people import COLUMNS
+
+point, source, output = sys.argv[1:]
+left = 2 if point == "second commit" else 1
+
+def die(*_, **__):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*_, **__)
+
+owner, name = {
+    "write": (pq.ParquetWriter, "write_batch"),
+    "flush": (atomic.AtomicFile, "flush"),
+    "commit": (atomic.AtomicFile, "commit"),
+    "second commit": (atomic.AtomicFile, "commit"),
+}[point]
+real = getattr(owner, name)
+setattr(owner, name, die)
+sanitize(source, Plan(columns=COLUMNS), output, batch_rows=1000)
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "people.parquet"
+    pq.write_table(people(), path)
+    return path
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal here")
+@pytest.mark.parametrize("point", ["write", "flush", "commit", "second commit"])
+def test_kill__leaves_no_partial_file(file, tmp_path, point):
+    """At the final path there is nothing, or all of it with its receipt inside; a rerun succeeds."""
+    out = tmp_path / "out.parquet"
+    done = subprocess.run([sys.executable, "-c", KILL, point, str(file), str(out)], timeout=100, cwd=Path.cwd())
+    assert done.returncode == -signal.SIGKILL
+    if point == "second commit":
+        assert pq.read_table(out).num_rows == 5000
+        assert b"fastdp.receipt" in pq.read_metadata(out).metadata
+    else:
+        assert not out.exists()
+    sanitize(file, Plan(columns=COLUMNS), out, force=point == "second commit")
+    assert pq.read_table(out).num_rows == 5000
+
+
+def test_truncated_files__are_refused(file, tmp_path):
+    content = file.read_bytes()
+    for size in (0, 3, 8, len(content) // 2, len(content) - 1):
+        file.write_bytes(content[:size])
+        with pytest.raises(fd.InputCorruptError, match="contradicts its own format"):
+            sanitize(file, Plan(columns=COLUMNS), tmp_path / "out.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["people.parquet"]
+
+
+def test_flipped_bits__are_refused_or_harmless(tmp_path):
+    """With page checksums no flip gives other data; without a readable footer there is no data at all."""
+    path, out = tmp_path / "people.parquet", tmp_path / "out.parquet"
+    pq.write_table(people(500), path, write_page_checksum=True)
+    content, source = path.read_bytes(), np.random.default_rng(3)
+    refused = 0
+    for place in source.integers(4, len(content) - 8, 60):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << int(source.integers(8))
+        path.write_bytes(flipped)
+        try:
+            sanitize(path, Plan(columns=COLUMNS), out, force=True)
+        except (fd.InputCorruptError, fd.SchemaError):
+            refused += 1
+    assert refused > 20
+    assert not list(tmp_path.glob(".*.partial"))
+
+
+def broken(kind: str) -> pa.Array:
+    if kind == "index":
+        return pa.DictionaryArray.from_arrays(pa.array([0, 9_999], pa.int32()), ["cold", "flu"], safe=False)
+    return pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"\xff\xfe")]
+    )
+
+
+@pytest.mark.parametrize("kind", ["index", "utf-8"])
+@pytest.mark.parametrize("entry", ["keep", COLUMNS["disease"]])
+def test_arrays_that_lie__are_refused(kind, entry):
+    """Bad dictionary indices and invalid text, before anything follows them."""
+    with pytest.raises(fd.InputCorruptError, match="'x'"):
+        sanitize(pa.table({"x": broken(kind)}), Plan(columns={"x": entry}))
