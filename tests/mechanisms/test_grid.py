@@ -1,0 +1,201 @@
+"""Noise on a grid: its integers, its channel, its reports, its containers."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import chisquare
+
+import fastdp as fd
+from fastdp.channels import Channel
+from fastdp.mechanisms.grid import GridGeometric, GridLaplace
+from fastdp.noise import offsets
+
+KINDS = [GridGeometric, GridLaplace]
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def seeded(seed: int = 5) -> fd.Rng:
+    return fd.Rng.unsafe_seed(seed)
+
+
+def distances(shape: tuple[int, int], cell: float = 1.0) -> np.ndarray:
+    """Distances between the middles of cells."""
+    i, j = np.divmod(np.arange(shape[0] * shape[1]), shape[1])
+    return np.hypot(i[:, None] - i, j[:, None] - j) * cell
+
+
+def realised_channel(mechanism) -> list[list[int]]:
+    """The exact probabilities of the integers that are drawn from, out of cells * 2**128."""
+    table, (rows, columns) = mechanism._table(), mechanism.shape
+    cells = rows * columns
+    matrix = [[table.shares[-1]] * cells for _ in range(cells)]
+    moves = list(zip(table.shares[:-1], table.down.tolist(), table.across.tolist(), strict=True))
+    for x in range(cells):
+        for share, down, across in moves:
+            s = min(max(x // columns + down, 0), rows - 1)
+            t = min(max(x % columns + across, 0), columns - 1)
+            matrix[x][s * columns + t] += share * cells
+    return matrix
+
+
+def exact_epsilon(matrix: list[list[int]], metric: np.ndarray) -> mpmath.mpf:
+    """The smallest epsilon per unit of distance, with 60 digits."""
+    with mpmath.workdps(60):
+        logs = [[mpmath.log(entry) for entry in row] for row in matrix]
+        return max(
+            abs(a - b) / mpmath.mpf(metric[x, other])
+            for x, row in enumerate(logs)
+            for other in range(x)
+            for a, b in zip(row, logs[other], strict=True)
+        )
+
+
+@each_kind
+@pytest.mark.parametrize(("epsilon", "shape", "cell"), [(0.9, (3, 3), 1.1), (0.2, (4, 5), 1.0), (4.5, (2, 6), 2.0)])
+def test_privacy__is_no_less_than_the_integers_cost(kind, epsilon, shape, cell):
+    """The realised integers cost at most what is stated, which is at most what was asked."""
+    mechanism = kind(epsilon=epsilon, shape=shape, cell=cell, unit="km")
+    matrix = realised_channel(mechanism)
+    assert all(sum(row) == shape[0] * shape[1] << 128 for row in matrix)
+    stated = mechanism.privacy
+    with mpmath.workdps(60):
+        assert exact_epsilon(matrix, distances(shape, cell)) <= mpmath.mpf(stated.epsilon)
+    assert epsilon * (1 - 1e-9) <= stated.epsilon <= epsilon
+    assert (stated.unit, stated.neighbours) == ("1 km", "replace")
+    assert np.abs(np.array(matrix, float) / sum(map(float, matrix[0])) - mechanism.channel().dense()).max() < 1e-14
+
+
+def test_epsilon__known_values():
+    """On a 3 x 3 grid of step 1.1 with epsilon 0.9: 0.8844 for planar Laplace, 0.9 for planar geometric."""
+    metric = distances((3, 3), 1.1)
+    laplace, geometric = (kind(epsilon=0.9, shape=(3, 3), cell=1.1).channel().epsilon(metric) for kind in KINDS[::-1])
+    assert laplace == pytest.approx(0.8844, abs=5e-5)
+    assert geometric == pytest.approx(0.9, abs=1e-10)
+
+
+@each_kind
+@pytest.mark.parametrize(("epsilon", "shape"), [(0.05, (20, 20)), (0.6, (25, 13)), (3.0, (9, 30))])
+def test_channel__costs_at_most_epsilon_and_a_cut_kernel_does_not(kind, epsilon, shape):
+    """Clamped, the channel keeps epsilon; the same offsets cut off at the border and normalised are caught."""
+    mechanism, metric = kind(epsilon=epsilon, shape=shape), distances(shape)
+    asked = mechanism.privacy.epsilon
+    assert mechanism.channel().epsilon(metric) <= asked
+    masses = mechanism._table().masses
+    i, j = np.divmod(np.arange(metric.shape[0]), shape[1])
+    cut = masses[i - i[:, None] + shape[0] - 1, j - j[:, None] + shape[1] - 1]
+    if epsilon < 1:  # the outermost offsets hold all beyond, and weigh more for smaller epsilon
+        assert Channel.from_matrix(cut / cut.sum(axis=1, keepdims=True)).epsilon(metric) > asked * 1.01
+
+
+def test_channel__costs_at_most_epsilon_on_a_large_grid():
+    mechanism = GridLaplace(epsilon=0.3, shape=(40, 40))
+    assert mechanism.channel().epsilon(distances((40, 40))) <= mechanism.privacy.epsilon
+
+
+def exact_mass(rate: float, i: int, j: int) -> mpmath.mpf:
+    """The integral of e**(-rate |z|) over a cell, scaled for the quadrature, whose accuracy is absolute."""
+    if (i, j) == (0, 0):
+
+        def within(turn: mpmath.mpf) -> mpmath.mpf:
+            reach = rate / (2 * mpmath.cos(turn))
+            return 1 - (1 + reach) * mpmath.exp(-reach)
+
+        return 8 * mpmath.quad(within, [0, mpmath.pi / 4]) / mpmath.mpf(rate) ** 2
+    middle = mpmath.sqrt(i * i + j * j)
+    sides = [[c - 0.5, c, c + 0.5] for c in (i, j)]
+    scaled = mpmath.quad(lambda u, v: mpmath.exp(rate * (middle - mpmath.sqrt(u * u + v * v))), *sides)
+    return scaled * mpmath.exp(-rate * middle)
+
+
+@pytest.mark.parametrize("rate", [0.05, 1.3, 9.9])
+def test_masses__keep_their_digits(rate):
+    """Cells near the peak and far from it are right to a fraction of ERROR of themselves, also for large rates."""
+    quarter = offsets.laplace_quarter(rate, 12, 12)
+    with mpmath.workdps(18):
+        for i, j in ((0, 0), (0, 1), (2, 2), (4, 7)):
+            assert abs(quarter[i, j] / exact_mass(rate, i, j) - 1) < offsets.ERROR / 4
+
+
+@each_kind
+@pytest.mark.parametrize(("epsilon", "shape", "start"), [(0.1, (30, 20), 310), (0.7, (5, 5), 0), (2.5, (4, 9), 13)])
+def test_reports__follow_the_channel(kind, epsilon, shape, start):
+    """Reports of one cell are distributed as its row; those of an epsilon 1 % larger are told apart."""
+    mechanism, size = kind(epsilon=epsilon, shape=shape), 2_000_000
+    reports = mechanism.randomize(np.full(size, start, np.int32), rng=seeded())
+    seen = np.bincount(reports, minlength=shape[0] * shape[1])
+
+    def p_value(wanted: np.ndarray) -> float:
+        expected = wanted * size
+        common = expected > 50
+        pooled = [np.append(part[common], part[~common].sum() + 1e-9) for part in (seen, expected)]
+        pooled[1] *= pooled[0].sum() / pooled[1].sum()
+        return chisquare(*pooled).pvalue
+
+    assert p_value(mechanism.channel().row(start)) > 1e-3
+    assert p_value(kind(epsilon=epsilon * 1.01, shape=shape).channel().row(start)) < 1e-3
+
+
+@each_kind
+def test_reports__are_the_same_for_any_threads_and_batches(kind):
+    mechanism = kind(epsilon=0.8, shape=(20, 20))
+    values = np.arange(300_000) % 400
+    before = fd.get_threads()
+    try:
+        results = []
+        for threads in (1, 2, 3):
+            fd.set_threads(threads)
+            results.append(mechanism.randomize(values, rng=seeded()))
+    finally:
+        fd.set_threads(before)
+    rng = seeded()
+    results.append(np.concatenate([mechanism.randomize(part, rng=rng) for part in np.split(values, [1, 1000, 70_001])]))
+    assert all(np.array_equal(results[0], result) for result in results)
+
+
+@each_kind
+def test_containers__come_back_as_they_went_in(kind):
+    mechanism = kind(epsilon=0.8, shape=(4, 4))
+    values = [3, 0, 15, 7, 7]
+    expected = mechanism.randomize(values, rng=seeded())
+    assert isinstance(expected, list)
+    for dtype in (np.uint8, np.int16, np.int64, np.uint64):
+        result = mechanism.randomize(np.array(values, dtype), rng=seeded())
+        assert result.dtype == dtype
+        assert result.tolist() == expected
+    chunked = pa.chunked_array([values[:2], values[2:]], pa.int32())
+    assert mechanism.randomize(chunked, rng=seeded()).to_pylist() == expected
+    assert mechanism.randomize(pa.array([1, None]), rng=seeded(), nulls="public")[1].as_py() is None
+    assert mechanism.randomize(np.zeros(0, int)).size == 0
+
+
+@each_kind
+def test_bad_input__is_refused_without_its_value(kind):
+    mechanism = kind(epsilon=0.8, shape=(4, 4))
+    for bad in (np.array([1, 16]), np.array([-7777]), np.array([2**64 - 7777], np.uint64)):
+        with pytest.raises(fd.DomainError) as caught:
+            mechanism.randomize(bad)
+        assert "7777" not in str(caught.value)
+        assert "16" not in str(caught.value)
+    for bad in ([0.5], ["a"], None):
+        with pytest.raises(fd.SchemaError):
+            mechanism.randomize(bad)
+
+
+@each_kind
+@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf, True, "1", 1e-9, 100.0])
+def test_bad_parameters__are_refused(kind, epsilon):
+    with pytest.raises(fd.ParameterError):
+        kind(epsilon=epsilon, shape=(4, 4))
+
+
+@each_kind
+@pytest.mark.parametrize("given", [{"shape": (0, 4)}, {"shape": 4}, {"shape": (2.0, 4)}, {"shape": (1, 1)},
+                                   {"shape": (4000, 4000)}, {"cell": 0}, {"unit": 3}])  # fmt: skip
+def test_bad_shapes__are_refused(kind, given):
+    with pytest.raises(fd.ParameterError):
+        kind(**{"epsilon": 0.5, "shape": (3, 3)} | given)
