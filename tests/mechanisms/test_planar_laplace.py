@@ -1,0 +1,271 @@
+"""Planar Laplace noise: its integer weights, its law, its projection, its containers."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import chisquare
+
+import fastdp as fd
+from fastdp.kernels.planar import BELOW_2_64, SERIES
+from fastdp.mechanisms.planar_laplace import PlanarLaplace, _Plane
+from fastdp.noise.cells import TAIL_DOWN, TAIL_UP
+from fastdp.noise.planar import EXCESS, PlanarLaw, _build
+
+SIZE = 2_000_000
+
+
+def seeded(seed: int = 5) -> fd.Rng:
+    return fd.Rng.unsafe_seed(seed)
+
+
+def offsets(rate: float, size: int = SIZE) -> tuple[np.ndarray, np.ndarray]:
+    """Draws in steps."""
+    zeros = np.zeros(size)
+    return PlanarLaplace(epsilon=rate, unit="m", granularity=1.0).randomize(zeros, zeros, rng=seeded())
+
+
+def threshold(gamma: float) -> tuple[int, int]:
+    """The kernel's threshold out of 2**64 and how often it must be passed, operation by operation."""
+    steps = int(gamma / 8.0) + 1
+    x, s = gamma / steps, SERIES.tolist()
+    x2 = x * x
+    x4 = x2 * x2
+    low = (s[0] + s[1] * x) + (s[2] + s[3] * x) * x2
+    middle = (s[4] + s[5] * x) + (s[6] + s[7] * x) * x2
+    high = (s[8] + s[9] * x) + (s[10] + s[11] * x) * x2
+    highest = (s[12] + s[13] * x) + s[14] * x2
+    total = (low + middle * x4) + (high + highest * x4) * (x4 * x4)
+    for _ in range(4):
+        total *= total
+    return int(min(total * 2.0**64, BELOW_2_64)), steps
+
+
+def log_weight(law: PlanarLaw, z: tuple[int, int]) -> mpmath.mpf:
+    """The logarithm of an offset's exact weight: its proposal's probability times its chance of acceptance."""
+    realised = _build(law.side)
+    weight, begins = Fraction(1), 0
+    for part in z:
+        length = part if part >= 0 else ~part
+        wraps, cell = divmod(length >> realised.m, realised.wrap)
+        side = [realised.probability(c if part >= 0 else ~c) for c in range(realised.wrap)]
+        tail = realised.probability(TAIL_UP if part >= 0 else TAIL_DOWN)
+        # Beyond the table, a cell is drawn anew on the same side.
+        again = Fraction(1) if wraps == 0 else tail * (tail / (tail + sum(side))) ** (wraps - 1) / (tail + sum(side))
+        weight *= again * side[cell]
+        begins += abs(part) - (length & (1 << realised.m) - 1)
+    first, second = float(abs(z[0])), float(abs(z[1]))
+    gamma = max(0.0, float(law.side.exact) * (math.sqrt(2.0 * (first * first + second * second)) - float(begins)))
+    chance, steps = threshold(gamma)
+    return mpmath.log(mpmath.mpf(weight.numerator) / weight.denominator) + steps * mpmath.log(
+        mpmath.mpf(chance) / 2**64
+    )
+
+
+@pytest.mark.parametrize("rate", [2.0, 0.07, 0.001])
+def test_weights__are_those_of_the_law(rate):
+    """Exact weights of near and far offsets are e**(-rate |z|) within the stated excess; rate * 1.0001 is not."""
+    source, law = random.Random(3), PlanarLaw.below(Fraction(rate))
+    assert law.rate <= rate
+    with mpmath.workdps(60):
+        exact = mpmath.mpf(law.rate.numerator) / law.rate.denominator
+        peak = log_weight(law, (0, 0))
+        misses = []
+        for _ in range(60):
+            reach = source.choice([2, 30, 90]) / rate
+            z = tuple(round(source.uniform(-reach, reach)) for _ in range(2))
+            length = mpmath.sqrt(z[0] ** 2 + z[1] ** 2)
+            miss = abs(log_weight(law, z) - peak + exact * length)
+            assert miss <= mpmath.mpf(EXCESS.numerator) / EXCESS.denominator
+            misses.append(abs(log_weight(law, z) - peak + exact * length * mpmath.mpf("1.0001")))
+        assert max(misses) > 1e-4
+
+
+def test_privacy__states_the_cost_of_rounding():
+    """Two points one unit apart may be sqrt(2) steps farther apart once they are rounded."""
+    mechanism = PlanarLaplace(epsilon=0.7, unit="km")
+    assert mechanism.granularity == 2.0**-10
+    assert mechanism.privacy.epsilon == pytest.approx(0.7 * (1 + math.sqrt(2) / 1024), rel=1e-8)
+    assert mechanism.privacy.unit == "1 km"
+    assert mechanism.epsilon_at(1.0) > 0.7 * (1 + math.sqrt(2) / 1024) * (1 - 1e-9)
+    # Two points that the bound is nearly met by: each rounded away from the other, along the diagonal.
+    half = 2.0**-11
+    a, b = (half * 0.999,) * 2, (half * 1.001 + 1 / math.sqrt(2),) * 2
+    snapped = [tuple(round(part * 1024) / 1024 for part in point) for point in (a, b)]
+    assert 0.7 * math.dist(*snapped) <= mechanism.epsilon_at(math.dist(a, b))
+
+
+def radial(rate: float, edges: np.ndarray) -> np.ndarray:
+    """The law of the length, from the lattice where it is coarse, else from 1 - (1 + s) e**-s."""
+    if rate < 0.01:
+        s = rate * edges
+        return np.diff(1 - (1 + s) * np.exp(-s))
+    reach = math.ceil(45 / rate)
+    lengths = np.hypot(*np.mgrid[-reach : reach + 1, -reach : reach + 1])
+    weights = np.exp(-rate * lengths)
+    return np.histogram(lengths, edges, weights=weights / weights.sum())[0]
+
+
+@pytest.mark.parametrize("rate", [0.9, 0.06, 0.0007])
+def test_offsets__lengths_and_directions_follow_the_law(rate):
+    """Lengths against the exact law, a rate 1 % larger being told apart; directions uniform."""
+    x, y = offsets(rate)
+    edges = (np.append(np.linspace(0, 12, 25 if rate > 0.5 else 60), 400.0) + 1e-7) / rate
+    edges[0] = -1e-9
+    seen = np.histogram(np.hypot(x, y), edges)[0]
+    keep = radial(rate, edges) * SIZE > 20
+
+    def p_value(scale: float) -> float:
+        expected = radial(rate * scale, edges)
+        return chisquare(seen[keep], expected[keep] / expected[keep].sum() * seen[keep].sum()).pvalue
+
+    assert p_value(1.0) > 1e-3
+    assert p_value(1.01) < 1e-3
+    # Eight directions of the lattice are alike; with fine steps all are.
+    far = np.hypot(x, y) > 0
+    bins = 8 if rate > 0.01 else 360
+    angles = np.arctan2(y[far] + x[far] * 1e-9, x[far]) + math.pi / bins
+    counts = np.histogram(np.mod(angles, 2 * math.pi), bins, (0, 2 * math.pi))[0]
+    if bins == 8:
+        assert all(chisquare(part).pvalue > 1e-3 for part in (counts[::2], counts[1::2]))
+    else:
+        assert chisquare(counts).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("rate", [2.5, 0.8, 0.3])
+def test_offsets__cells_follow_the_law(rate):
+    """Each offset near 0 has its own probability."""
+    x, y = (part.astype(int) for part in offsets(rate))
+    near, reach = 12, math.ceil(45 / rate)
+    weights = np.exp(-rate * np.hypot(*np.mgrid[-reach : reach + 1, -reach : reach + 1]))
+    middle = slice(max(0, reach - near), reach + near + 1)
+    near = min(near, reach)
+    expected = (weights / weights.sum())[middle, middle].reshape(-1) * SIZE
+    inside = (abs(x) <= near) & (abs(y) <= near)
+    seen = np.bincount((x[inside] + near) * (2 * near + 1) + y[inside] + near, minlength=expected.size)
+    common = expected > 20
+    pooled = [np.append(part[common], SIZE - part[common].sum()) for part in (seen, expected)]
+    assert chisquare(pooled[0], pooled[1] / pooled[1].sum() * SIZE).pvalue > 1e-3
+
+
+def test_radius__known_values():
+    mechanism = PlanarLaplace(epsilon=2.0, unit="km")
+    assert mechanism.radius(0.95) == pytest.approx(4.743865 / 2, abs=1e-6)
+    assert mechanism.radius(0.5) == pytest.approx(1.678347 / 2, abs=1e-6)
+
+
+def test_reports__are_the_same_for_any_threads_batches_and_chunks():
+    mechanism = PlanarLaplace(epsilon=0.7, unit="km")
+    x, y = np.linspace(-5, 5, 300_000), np.linspace(3, 9, 300_000)
+    before = fd.get_threads()
+    try:
+        results = []
+        for threads in (1, 2, 3):
+            fd.set_threads(threads)
+            results.append(mechanism.randomize(x, y, rng=seeded()))
+    finally:
+        fd.set_threads(before)
+    rng, cuts = seeded(), [1, 1000, 70_001]
+    parts = [mechanism.randomize(*pair, rng=rng) for pair in zip(np.split(x, cuts), np.split(y, cuts), strict=True)]
+    results.append(tuple(np.concatenate(side) for side in zip(*parts, strict=True)))
+    chunks = pa.chunked_array(np.split(x, [5, 200_000])), pa.chunked_array(np.split(y, [777]))
+    chunked = mechanism.randomize(*chunks, rng=seeded())
+    assert [side.num_chunks for side in chunked] == [3, 2]
+    results.append(tuple(side.to_numpy() for side in chunked))
+    for result in results[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(results[0], result, strict=True))
+
+
+def test_reports__lie_on_the_grid_and_in_the_region():
+    region = ((-1.0, 2.0), (0.0, 0.5))
+    mechanism = PlanarLaplace(epsilon=0.7, unit="km", granularity=2.0**-6, region=region)
+    x, y = mechanism.randomize(np.linspace(-9, 9, 10_000), np.linspace(9, -9, 10_000), rng=seeded())
+    assert all((part * 64 % 1 == 0).all() for part in (x, y))
+    assert (x.min(), x.max(), y.min(), y.max()) == (-1.0, 2.0, 0.0, 0.5)
+
+
+def test_containers__come_back_as_they_went_in():
+    mechanism = PlanarLaplace(epsilon=0.7, unit="km", origin=(48.85, 2.35))
+    for randomize in (mechanism.randomize, mechanism.randomize_latlon):
+        a, b = randomize([48.8, 48.9], (2.3, 2.4), rng=seeded())
+        assert (type(a), type(b)) == (list, tuple)
+        x, y = randomize(np.array([48.8, 48.9]), pa.array([2.3, 2.4]), rng=seeded())
+        assert (x.tolist(), tuple(y.to_pylist())) == (a, b)
+        x, y = randomize(np.array([48.8, 48.9], np.float32), np.array([[2.3], [2.4]]), rng=seeded())
+        assert (x.dtype, y.shape) == (np.float32, (2, 1))
+        one, other = randomize(48.8, 2.3, rng=seeded())
+        assert (one, other) == (a[0], b[0])
+        assert randomize(np.zeros(0), np.zeros(0))[0].size == 0
+        assert randomize(pa.array([48.8, None]), pa.array([2.3, 2.4]), nulls="public")[0][1].as_py() is None
+
+
+@pytest.mark.parametrize(("latitude", "longitude"), [(48.85, 2.35), (-17.0, 179.95), (69.0, -180.0), (0.0, 0.0)])
+def test_projection__is_right_within_200_km_and_never_longer(latitude, longitude):
+    """Short steps anywhere within 200 km have their length on the ellipsoid to 0.1 %, and come back."""
+    source = np.random.default_rng(4)
+    plane = _Plane(latitude, longitude)
+    east, north = source.uniform(-140e3, 140e3, (2, 20_000))
+    where = plane.unproject(east, north)
+    assert np.abs(where[1]).max() <= 180
+    assert np.allclose(plane.project(*where), [east, north], atol=1e-6)
+    phi = np.radians(where[0])
+    bend = 1 - 0.00669437999014 * np.sin(phi) ** 2
+    per_latitude = 6378137 * (1 - 0.00669437999014) / bend**1.5
+    per_longitude = 6378137 / np.sqrt(bend) * np.cos(phi)
+    turn = source.uniform(0, 2 * math.pi, east.size)
+    ground = np.array([np.sin(turn), np.cos(turn)]) * 10.0
+    step = np.degrees(ground[0] / per_latitude), np.degrees(ground[1] / per_longitude)
+    beside = where[0] + step[0], np.mod(where[1] + step[1] + 180, 360) - 180
+    seen = np.hypot(*(np.array(plane.project(*beside)) - [east, north])) / 10.0
+    assert seen.max() <= 1 + 1e-5
+    assert seen.min() >= 1 - 1e-3
+
+
+def test_latlon__moves_by_the_law_across_the_date_line():
+    mechanism = PlanarLaplace(epsilon=0.1, unit="km", origin=(-17.0, 179.99))
+    latitude, longitude = mechanism.randomize_latlon(np.full(100_000, -17.0), np.full(100_000, 179.99), rng=seeded())
+    assert (longitude > 0).any()
+    assert (longitude < 0).any()
+    lengths = np.hypot(*_Plane(-17.0, 179.99).project(latitude, longitude)) / 1000
+    assert np.median(lengths) == pytest.approx(mechanism.radius(0.5), rel=0.01)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 91.7777, -180.7777])
+def test_bad_input__is_refused_without_its_value(bad):
+    mechanism = PlanarLaplace(epsilon=0.7, unit="km", origin=(48.85, 2.35))
+    with pytest.raises(fd.DomainError) as caught:
+        mechanism.randomize_latlon(np.array([48.8, bad]), np.array([2.3, 2.4]))
+    assert "7777" not in str(caught.value)
+    if not math.isfinite(bad):
+        for x, y in (([bad], [1.0]), ([1.0], [bad])):
+            with pytest.raises(fd.DomainError):
+                mechanism.randomize(x, y)
+
+
+def test_bad_input__other_side_lengths_and_types():
+    mechanism = PlanarLaplace(epsilon=0.7, unit="km", origin=(48.85, 2.35))
+    with pytest.raises(fd.DomainError):
+        mechanism.randomize_latlon([-48.0], [-178.0])
+    with pytest.raises(fd.SchemaError):
+        mechanism.randomize([1.0, 2.0], [1.0])
+    with pytest.raises(fd.SchemaError):
+        mechanism.randomize(["a"], [1.0])
+    with pytest.raises(fd.ParameterError):
+        PlanarLaplace(epsilon=0.7, unit="km").randomize_latlon([1.0], [1.0])
+
+
+@pytest.mark.parametrize("given", [
+    {"epsilon": 0}, {"epsilon": -1}, {"epsilon": math.nan}, {"epsilon": math.inf}, {"epsilon": True}, {"epsilon": "1"},
+    {"epsilon": 1e-9}, {"epsilon": 1e6}, {"unit": "parsec"}, {"unit": None}, {"granularity": 0.3}, {"granularity": 0},
+    {"region": 3}, {"region": ((0, 1),)}, {"region": ((0, 1), (1, 0))}, {"origin": 5}, {"origin": (91, 0)},
+    {"origin": (math.nan, 0)},
+])  # fmt: skip
+def test_bad_parameters__are_refused(given):
+    with pytest.raises(fd.ParameterError):
+        PlanarLaplace(**{"epsilon": 0.7, "unit": "km"} | given)
