@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-DEPTH = 2
+DEPTH = 1
 """Batches that wait between two stages: enough to overlap them, few enough to bound memory."""
 PATIENCE = 0.1
 """Seconds after which a stage that waits looks whether the others have stopped."""

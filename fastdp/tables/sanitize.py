@@ -117,7 +117,8 @@ class Job:
                 return result
 
             names = [entry.column for entry in self._entries]
-            Pipeline().run(self.source.batches(names, self._rows), work, sink.write)
+            labelled = [entry.column for entry in self._entries if _has_labels(entry)]
+            Pipeline().run(self.source.batches(names, self._rows, labelled), work, sink.write)
             receipt = Receipt.of(self.plan, rows, chosen)
             sink.finish(receipt)
         except BaseException:
@@ -143,7 +144,9 @@ class Job:
             if entry.action == "keep":
                 results.append(keep(entry.column, values, copy=copy))
                 continue
-            results.append(_randomize(entry, values, rng.child(entry.column)))
+            result = _randomize(entry, values, rng.child(entry.column))
+            kind = self.schema.field(entry.column).type
+            results.append(result if result.type == kind else result.cast(kind))
             watches[entry.column].add(values)
         return pa.RecordBatch.from_arrays(results, schema=self.schema)
 
@@ -158,6 +161,11 @@ def _randomize(entry: Entry, values: pa.Array, rng: Rng) -> pa.Array:
         raise type(error)(f"sanitize: column {entry.column!r}: {error}") from None
     except (pa.ArrowException, UnicodeDecodeError):
         raise InputCorruptError(f"sanitize: column {entry.column!r} contradicts its own format") from None
+
+
+def _has_labels(entry: Entry) -> bool:
+    domain = getattr(entry.mechanism, "domain", None)
+    return domain is not None and domain.labels is not None and isinstance(domain.labels[0], str)
 
 
 def _seldom_repeats(kind: pa.DataType) -> bool:

@@ -98,6 +98,8 @@ def test_flipped_bits__are_refused_or_harmless(tmp_path):
 
 
 def broken(kind: str) -> pa.Array:
+    if kind == "utf-8 in a dictionary":
+        return pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), broken("utf-8"))
     if kind == "index":
         return pa.DictionaryArray.from_arrays(pa.array([0, 9_999], pa.int32()), ["cold", "flu"], safe=False)
     return pa.Array.from_buffers(
@@ -105,7 +107,7 @@ def broken(kind: str) -> pa.Array:
     )
 
 
-@pytest.mark.parametrize("kind", ["index", "utf-8"])
+@pytest.mark.parametrize("kind", ["index", "utf-8", "utf-8 in a dictionary"])
 @pytest.mark.parametrize("entry", ["keep", COLUMNS["disease"]])
 def test_arrays_that_lie__are_refused(kind, entry):
     """Bad dictionary indices and invalid text, before anything follows them."""

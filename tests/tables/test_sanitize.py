@@ -149,7 +149,7 @@ def test_output__is_private_checked_and_without_dictionaries_of_noise(plan, file
 def test_memory__one_large_row_group_is_read_in_pieces(file):
     from fastdp.tables.sources import ParquetSource
 
-    sizes = [batch.num_rows for batch in ParquetSource(file).batches(["age"], 999)]
+    sizes = [batch.num_rows for batch in ParquetSource(file).batches(["age", "disease"], 999, ["disease"])]
     assert max(sizes) <= 999
     assert sum(sizes) == 5000
 
