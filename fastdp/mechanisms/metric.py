@@ -1,0 +1,141 @@
+"""Mechanisms on any finite metric: a matrix of probabilities, realised in integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fastdp import rounding, validation
+from fastdp.channels import DenseChannel
+from fastdp.columns.categories import out_of_domain, read_codes
+from fastdp.columns.domain import Domain
+from fastdp.columns.numeric import Nulls
+from fastdp.errors import ParameterError
+from fastdp.kernels.rows import fill_rows
+from fastdp.mechanisms.additive import set_fields
+from fastdp.noise.rows import arrange, realise_row, to_floats
+from fastdp.noise.runner import run
+from fastdp.privacy import Privacy
+from fastdp.random.rng import Rng, resolve
+
+LARGEST_MATRIX = 1024
+LOG_ERROR = 2.0**-43
+"""How far float64 can be off in a log-ratio of two probabilities that are at least 2**-128."""
+
+
+def read_distance(owner: str, distance: Any) -> np.ndarray:
+    """A matrix of distances: symmetric, finite, 0 on the diagonal and above 0 elsewhere; copied, read-only."""
+    try:
+        matrix = np.array(distance, np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{owner}: distance must be a square matrix of numbers") from None
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not 2 <= len(matrix) <= LARGEST_MATRIX:
+        raise ParameterError(f"{owner}: distance must be a square matrix for 2 to {LARGEST_MATRIX} values")
+    apart = ~np.eye(len(matrix), dtype=bool)
+    if not (np.isfinite(matrix).all() and (matrix[apart] > 0).all() and (matrix[~apart] == 0).all()):
+        raise ParameterError(f"{owner}: distances must be finite, 0 from a value to itself and above 0 between others")
+    if not np.array_equal(matrix, matrix.T):
+        raise ParameterError(f"{owner}: distances must be the same both ways")
+    matrix.setflags(write=False)
+    return matrix
+
+
+def read_prior(owner: str, prior: Any, size: int) -> np.ndarray:
+    """A distribution over the values, or counts, which are divided by their sum; copied, read-only."""
+    try:
+        vector = np.array(prior, np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{owner}: prior must be {size} numbers") from None
+    if vector.shape != (size,) or not np.isfinite(vector).all() or (vector < 0).any() or not vector.sum() > 0:
+        raise ParameterError(f"{owner}: prior must be {size} finite numbers >= 0, not all of them 0")
+    vector /= vector.sum()
+    vector.setflags(write=False)
+    return vector
+
+
+class MatrixMechanism:
+    """What mechanisms with a matrix share: reports drawn from integers, and the guarantee of those integers.
+
+    Values and reports are the numbers of the rows and columns of ``distance``.
+    """
+
+    __slots__ = ()
+    distance: Any
+    unit: Any
+    _shares: Any
+    _channel: Any
+    _rows: Any
+
+    def _set_up(self, matrix: np.ndarray) -> None:
+        owner = type(self).__name__
+        if not isinstance(self.unit, str) or not self.unit:
+            raise ParameterError(f"{owner}: unit must be the name of a length, such as 'km'")
+        possible = matrix.max(axis=0) > 0
+        shares = [realise_row(row, possible) for row in matrix]
+        channel = DenseChannel(np.stack([to_floats(row) for row in shares]))
+        set_fields(self, _shares=shares, _channel=channel, _rows=arrange(shares))
+
+    @property
+    def privacy(self) -> Privacy:
+        """The guarantee for two values one unit apart, of the integers that are drawn from, rounded up.
+
+        It is the largest log-ratio of any report's probabilities per unit of distance, over all pairs of values; two
+        values d apart cost at most d times as much.
+        """
+        nearest = float(self.distance[self.distance > 0].min())
+        epsilon = rounding.up(self._channel.epsilon(self.distance) + LOG_ERROR / nearest)
+        return Privacy(epsilon=epsilon, unit=f"1 {self.unit}", neighbours="replace")
+
+    def channel(self) -> DenseChannel:
+        """The channel between the values, that of the integers that are drawn from."""
+        return self._channel
+
+    def randomize(self, values: Any, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
+        """One report per value, both by their numbers, in the caller's own kind of container."""
+        owner = type(self).__name__
+        column = read_codes(owner, values, Domain.read(owner, len(self.distance)), nulls=nulls)
+
+        def block(key: Any, slot: Any, _first: int, codes: np.ndarray, memory: Any, result: np.ndarray) -> None:
+            drawn = memory.noise[: codes.size]
+            if fill_rows(key, slot, codes.astype(np.int64), self._rows, memory.scratch, drawn):
+                raise out_of_domain(owner)
+            result[:] = drawn
+
+        return run(owner, column, resolve(owner, rng), block)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ExponentialMetric(MatrixMechanism):
+    """Report y instead of x with probability proportional to e**(-epsilon d(x, y) / 2).
+
+    epsilon-d-private for one report per person: the exponential mechanism with d as its score. Half of epsilon pays for
+    the change of e**(-epsilon d / 2), the other half for that of the sum it is divided by. ``epsilon`` is per ``unit``
+    of ``distance``, a matrix that obeys the triangle inequality.
+
+    2 random bytes per report for most. [McSherry, Talwar 2007; Chatzikokolakis et al. 2013]
+
+    >>> import fastdp as fd
+    >>> from fastdp.mechanisms.metric import ExponentialMetric
+    >>> mechanism = ExponentialMetric(epsilon=1.0, distance=[[0, 1, 2], [1, 0, 1], [2, 1, 0]], unit="km")
+    >>> mechanism.randomize([0, 1, 2], rng=fd.Rng.unsafe_seed(7))
+    [0, 2, 2]
+    >>> mechanism.privacy.epsilon <= 1.0
+    True
+    """
+
+    epsilon: Any
+    distance: Any
+    unit: Any = "unit"
+    _shares: Any = field(init=False, repr=False)
+    _channel: Any = field(init=False, repr=False)
+    _rows: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        owner = "ExponentialMetric"
+        epsilon = validation.positive(owner, "epsilon", self.epsilon)
+        distance = read_distance(owner, self.distance)
+        set_fields(self, epsilon=epsilon, distance=distance)
+        weights = np.exp(-epsilon / 2 * distance)
+        self._set_up(weights / weights.sum(axis=1, keepdims=True))
