@@ -81,6 +81,8 @@ class Field:
                 column = column.cast(self.arrow_type())
             except pa.ArrowInvalid:
                 raise SchemaError(f"{owner}: every report must have {self.width} bytes") from None
+            except pa.ArrowNotImplementedError:
+                raise SchemaError(f"{owner}: this pyarrow cannot convert {column.type}; use a newer one") from None
         start, stop = column.offset * self.per_report, (column.offset + len(column)) * self.per_report
         body = column.buffers()[1]
         flat = np.frombuffer(body, self.dtype) if body is not None else np.zeros(0, self.dtype)

@@ -43,8 +43,9 @@ class Additive:
     def randomize(self, values: Any, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
         """One noisy value per value, in the caller's own kind of container.
 
-        Takes numpy arrays of any layout, pyarrow arrays, Python numbers and sequences. ``rng=None`` draws from the
-        process's own stream; ``nulls="public"`` keeps the nulls of an arrow array where they are.
+        Takes numpy arrays of any layout, pyarrow arrays, pandas and polars series, one column of anything with an Arrow
+        stream or array, Python numbers and sequences. ``rng=None`` draws from the process's own stream;
+        ``nulls="public"`` keeps nulls where they are.
         """
         owner = type(self).__name__
         column = read_numeric(owner, values, self._kind, nulls=nulls)

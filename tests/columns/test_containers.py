@@ -18,6 +18,8 @@ KRR = fd.KRR(epsilon=1.0, domain=LABELS)
 LAPLACE = fd.Laplace(epsilon=1.0, sensitivity=1.0)
 COIN = fd.RandomizedResponse(epsilon=1.0)
 SECRET = "S3CRET"
+CASTS_VIEWS = int(pa.__version__.split(".")[0]) >= 21
+"""A polars DataFrame streams its binaries as views, which older versions of pyarrow take but cannot convert."""
 
 
 def seeded() -> fd.Rng:
@@ -235,6 +237,16 @@ def test_pandas__bools_with_gaps(pd):
         assert out.dropna().tolist() == [expected[0], expected[2]]
 
 
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1000])
+def test_pandas__bools_of_any_number(pd, size):
+    values = np.arange(size) % 3 == 0
+    expected = COIN.randomize(values, rng=seeded())
+    for dtype in ("bool", "boolean", "bool[pyarrow]"):
+        out = COIN.randomize(pd.Series(values, dtype=dtype), rng=seeded())
+        assert out.dtype == dtype
+        assert out.tolist() == expected.tolist()
+
+
 def test_pandas__sets_and_records_are_of_arrow_types(pd):
     sets, records = fd.UnaryEncoding(epsilon=1.0, domain=9), fd.RAPPOR(epsilon=1.0, domain=9, bits=13, cohorts=4)
     for mechanism in (sets, records):
@@ -310,7 +322,7 @@ def test_polars__sets_and_records_come_back(pl):
         out = mechanism.randomize(pl.Series("answers", values), rng=seeded())
         assert isinstance(out, pl.Series)
         assert out.name == "answers"
-        for reports in (out, out.to_arrow(), out.to_frame()):
+        for reports in (out, out.to_arrow(), out.to_frame())[: 3 if CASTS_VIEWS else 2]:
             assert np.array_equal(mechanism.aggregate(reports).support, expected.support)
 
 

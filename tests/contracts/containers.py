@@ -151,8 +151,8 @@ CONTAINERS = [
     Container("polars-chunked", _polars_chunks, _is_series, "polars"),
     Container("nanoarrow", _nanoarrow, library="nanoarrow"),
     Container("nanoarrow-stream", _nanoarrow_stream, library="nanoarrow"),
-    Container("arro3", _arro3, _is_array, "arro3"),
-    Container("arro3-chunked", _arro3_chunks, library="arro3"),
+    Container("arro3", _arro3, _is_array, "arro3.core"),
+    Container("arro3-chunked", _arro3_chunks, library="arro3.core"),
     Container("duckdb", _duckdb, library="duckdb"),
     Container("c-array", OnlyArray, _is_array),
     Container("c-stream", lambda values: OnlyStream(pa.chunked_array([values[:0], values[:9], values[9:]]))),
@@ -160,6 +160,13 @@ CONTAINERS = [
     Container("batch", lambda values: pa.record_batch({"answers": values})),
     Container("reader", lambda values: pa.table({"answers": values}).to_reader(7)),
 ]
+
+
+def _is_installed(library: str | None) -> bool:
+    try:
+        return library is None or importlib.util.find_spec(library) is not None
+    except ModuleNotFoundError:  # the package that it is part of
+        return False
 
 
 def each_container(containers: list[Container]) -> Any:
@@ -171,7 +178,7 @@ def each_container(containers: list[Container]) -> Any:
                 container,
                 id=container.name,
                 marks=pytest.mark.skipif(
-                    container.library is not None and importlib.util.find_spec(container.library) is None,
+                    not _is_installed(container.library),
                     reason=f"{container.library} is not installed",
                 ),
             )
