@@ -24,7 +24,7 @@ import click
 def command(
     source: str, plan_path: str, output: str | None, *, force: bool, dry_run: bool, as_json: bool, quiet: bool
 ) -> None:
-    """Sanitize the Parquet file IN, column by column, as its plan says.
+    """Sanitize the Parquet or Arrow file IN, column by column, as its plan says.
 
     The output appears when it is complete, with a receipt beside it (OUT.receipt.json); on any error nothing is left.
 
@@ -94,7 +94,12 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[int, int | None], None] | No
         def render(self, task: Task) -> Any:
             return f"{(task.speed or 0) / 1e6:.1f} M/s"
 
-    bar = (TextColumn("{task.completed:,.0f} of {task.total:,.0f} records"), BarColumn(), Rate(), TimeRemainingColumn())
+    bar = (TextColumn("{task.description} records"), BarColumn(), Rate(), TimeRemainingColumn())
     with Progress(*bar, console=console, transient=True) as shown:
-        task = shown.add_task("", total=0)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+        task = shown.add_task("0", total=None)
+
+        def update(done: int, total: int | None) -> None:
+            said = f"{done:,}" if total is None else f"{done:,} of {total:,}"
+            shown.update(task, completed=done, total=total, description=said)
+
+        yield update

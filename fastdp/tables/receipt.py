@@ -25,11 +25,11 @@ class Receipt:
     """A release of ``rows`` records under a plan."""
 
     plan: Plan
-    rows: int
+    rows: int | None
     unsafe: bool
 
     @classmethod
-    def of(cls, plan: Plan, rows: int, rng: Rng) -> Receipt:
+    def of(cls, plan: Plan, rows: int | None, rng: Rng) -> Receipt:
         return cls(plan, rows, rng.is_unsafe)
 
     def to_dict(self) -> dict[str, Any]:

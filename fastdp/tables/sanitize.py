@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from fastdp.tables.entry import Entry
 
+ARROW_ENDINGS = (".arrow", ".feather", ".ipc")
 Progress = Callable[[int, int | None], None]
 """``progress(rows done, rows in all)``, after every batch."""
 
@@ -42,7 +43,8 @@ def sanitize(
     """The sanitized table in memory, or the receipt of the file that ``output`` names.
 
     ``source`` is a pyarrow table, record batch or reader, any object with an Arrow stream, or the path of a Parquet
-    file. Files are streamed: memory is bounded by a few batches, whatever the size of the file and its row groups. The
+    or Arrow file; an output that ends in .arrow, .feather or .ipc is an Arrow file, any other a Parquet file. Files are
+    streamed: memory is bounded by a few batches, whatever the size of the file and its row groups. The
     output appears when it is complete, with its receipt beside it and in its metadata; on any error nothing is left.
 
     The guarantee is ``plan.privacy``, for one record replaced by another. Results depend on the key of ``rng`` alone,
@@ -60,7 +62,8 @@ def sanitize(
         return sink.table
     path = Path(output)
     job.check_output(path, force=force)
-    return job.run(ParquetSink(path, job.schema, job.plain, force=force), rng, progress)
+    chosen = Rng() if rng is None else resolve("sanitize", rng)
+    return job.run(job.open_sink(path, chosen, force=force), chosen, progress)
 
 
 class Job:
@@ -101,6 +104,14 @@ class Job:
             raise OutputExistsError("sanitize: the output is the input; in place is refused, choose another name")
         for taken in (path, receipt_path(path)):
             check_free(taken, force=force)
+
+    def open_sink(self, path: Path, rng: Rng, *, force: bool) -> Sink:
+        """A file on its way: Arrow's own format by the name's ending, else Parquet."""
+        if path.suffix.lower() in ARROW_ENDINGS:
+            from fastdp.tables.ipc import IpcSink
+
+            return IpcSink(path, self.schema, Receipt.of(self.plan, None, rng), force=force)
+        return ParquetSink(path, self.schema, self.plain, force=force)
 
     def run(self, sink: Sink, rng: Rng | None, progress: Progress | None = None) -> Receipt:
         """Everything from the source to the sink, which is left without a trace if anything fails."""

@@ -1,4 +1,4 @@
-"""Where batches come from: tables in memory, Parquet files."""
+"""Where batches come from: tables and streams in memory, Parquet files; other files in their own modules."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def open_source(source: Any) -> Source:
     import pyarrow as pa
 
     if isinstance(source, str | os.PathLike):
-        return ParquetSource(Path(source))
+        return _open_file(Path(source))
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
@@ -56,6 +56,19 @@ def open_source(source: Any) -> Source:
     raise SchemaError(
         f"sanitize: cannot read a {type(source).__name__}; pass an arrow table, batch or reader, or the path of a file"
     )
+
+
+def _open_file(path: Path) -> Source:
+    """By its first bytes an Arrow file, else a Parquet file."""
+    if path.is_dir():
+        raise ParameterError(f"sanitize: input {str(path)!r} is a folder; name a file")
+    with path.open("rb") as file:
+        start = file.read(6)
+    if start == b"ARROW1":
+        from fastdp.tables.ipc import IpcSource
+
+        return IpcSource(path)
+    return ParquetSource(path)
 
 
 def suitable_rows(schema: pa.Schema, bytes_per_row: float = 0.0) -> int:
@@ -136,8 +149,6 @@ class ParquetSource:
         self._path = path
         self.path: Path | None = path
         self._name = repr(str(path))
-        if path.is_dir():
-            raise ParameterError(f"sanitize: input {self._name} is a folder; name a file")
         self._file = self._open(path)
         with intact(self._name):
             self.schema: pa.Schema = self._file.schema_arrow

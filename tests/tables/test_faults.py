@@ -79,6 +79,18 @@ def test_truncated_files__are_refused(file, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["people.parquet"]
 
 
+def test_truncated_arrow_files__are_refused(tmp_path):
+    path = tmp_path / "people.arrow"
+    with pa.ipc.new_file(path, people(500).schema) as writer:
+        writer.write_table(people(500))
+    content = path.read_bytes()
+    for size in (6, 20, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:size])
+        with pytest.raises(fd.InputCorruptError, match="contradicts its own format"):
+            sanitize(path, Plan(columns=COLUMNS), tmp_path / "out.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["people.arrow"]
+
+
 def test_flipped_bits__are_refused_or_harmless(tmp_path):
     """With page checksums no flip gives other data; without a readable footer there is no data at all."""
     path, out = tmp_path / "people.parquet", tmp_path / "out.parquet"

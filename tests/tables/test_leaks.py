@@ -114,6 +114,21 @@ def test_tables__hold_no_mark(rows, seed, batch, start):
     assert all(field.metadata is None for field in result.schema)
 
 
+@pytest.mark.parametrize("start", [0, 7])
+def test_arrow_files__hold_no_mark(tmp_path, start):
+    """Arrow files hold whole buffers, so hidden values would go in and come out."""
+    table, folder = planted(2000, 1).slice(start), tmp_path / "out"
+    folder.mkdir()
+    with pa.ipc.new_file(tmp_path / "in.arrow", table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(AssertionError):
+        assert_clean((tmp_path / "in.arrow").read_bytes())
+    sanitize(tmp_path / "in.arrow", PLAN, folder / "out.arrow", batch_rows=333)
+    for path in folder.iterdir():
+        assert_clean(path.read_bytes())
+    assert pa.ipc.open_file(folder / "out.arrow").read_all().num_rows == table.num_rows
+
+
 @pytest.mark.parametrize("options", [{}, {"compression": "none", "use_dictionary": False}, {"version": "1.0"}])
 def test_files__hold_no_mark(tmp_path, options):
     """Uncompressed, so that a mark would be seen; then all that lies in the folder."""

@@ -84,6 +84,19 @@ def test_results__do_not_depend_on_the_container(plan):
         assert plain(sanitize(source, plan, rng=seeded())).equals(expected)
 
 
+def test_results__do_not_depend_on_the_format(plan, tmp_path):
+    expected = plain(sanitize(people(), plan, rng=seeded()))
+    with pa.ipc.new_file(tmp_path / "in.arrow", people().schema) as writer:
+        writer.write_table(people(), max_chunksize=1234)
+    assert plain(sanitize(tmp_path / "in.arrow", plan, rng=seeded())).equals(expected)
+    receipt = sanitize(tmp_path / "in.arrow", plan, tmp_path / "out.arrow", rng=seeded())
+    written = pa.ipc.open_file(tmp_path / "out.arrow").read_all()
+    assert plain(written).equals(expected)
+    inside = json.loads(written.schema.metadata[METADATA_KEY.encode()])
+    assert inside == receipt.to_dict() | {"rows": None}
+    assert receipt.rows == 5000
+
+
 def test_dictionaries__give_the_declared_labels():
     plan = Plan(columns={"x": {"mechanism": "krr", "epsilon": 1.0, "domain": ["b", "a"]}})
     values = pa.array(["a", "b", "a"] * 50)
