@@ -97,7 +97,7 @@ def _find_channel(mechanism: Any, reports: Any) -> Channel | None:
         raise ParameterError(
             f"estimate: {type(mechanism).__name__} has no channel; a mechanism with finitely many values is needed"
         )
-    counts_outputs = hasattr(mechanism, "count_outputs") and not hasattr(reports, "support")
+    counts_outputs = hasattr(mechanism, "count_outputs") and not hasattr(type(reports), "support")
     if not hasattr(mechanism, "channel") or (
         hasattr(mechanism, "p") and not counts_outputs and not _counts_outputs(mechanism)
     ):
@@ -134,7 +134,7 @@ def _find_values(mechanism: Any) -> Any:
 
 def _count(mechanism: Any, channel: Channel, reports: Any) -> np.ndarray:
     """Counts of the channel's outputs: those given, those of the mechanism's own pass, or of integers in its bounds."""
-    if hasattr(reports, "support"):
+    if hasattr(type(reports), "support"):
         return np.asarray(reports.support)
     if hasattr(mechanism, "count_outputs"):
         return np.asarray(mechanism.count_outputs(reports))
