@@ -16,6 +16,7 @@ from fastdp.errors import BudgetExceededError, FastDPError, ParameterError, Sche
 COMMANDS = {
     "sanitize": "Sanitize a file, column by column, as its plan says.",
     "plan": "Write a plan for a file, or explain one.",
+    "estimate": "Estimate shares and means from a sanitized file.",
     "demo": "Sanitize a generated table of ten million records and show what it cost.",
     "warmup": "Compile every kernel once, so that no later call waits.",
 }
@@ -72,6 +73,7 @@ def main() -> None:
       fastdp demo               see it work, in under a minute
       fastdp plan init people.parquet > plan.toml
       fastdp sanitize people.parquet -p plan.toml -o private.parquet
+      fastdp estimate private.parquet -p plan.toml
       fastdp demo --rows 1e6    on a smaller table
       fastdp warmup             compile all kernels once
     """
