@@ -12,6 +12,8 @@ each offset's weight is known exactly, and ``noise.planar`` says how far from th
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from fastdp.kernels.cells import AMBIGUOUS, TAIL_DOWN, TAIL_UP, draw_residue, leave_tail, look_up
@@ -31,6 +33,9 @@ from fastdp.kernels.words import (
 
 ACCEPT = np.uint32(6)
 """Plane of 32-bit words that decide acceptance."""
+REJECTED, UNDECIDED = 1, 2
+AHEAD = 2
+"""Further proposals that are made for all flagged lanes at once, from the first words of their private blocks."""
 LARGEST_STEP = 8.0
 LARGEST_FINE_BITS = 16
 SERIES = np.array([(-1.0) ** k / float(np.prod(np.arange(1.0, k + 1))) / 16.0**k for k in range(15)])
@@ -39,6 +44,36 @@ BELOW_2_64 = 18446744073709549568.0
 """The largest float64 below 2**64."""
 
 _U = np.uint64
+
+
+class Lanes(NamedTuple):
+    """Working memory of one thread beyond its scratch."""
+
+    accept: np.ndarray  # uint32[TILE]
+    pending: np.ndarray  # int64[16, 6]: place, two cells, fine bits, coin and flag of the flagged lanes
+    across: np.ndarray  # int16[16 * AHEAD]: the proposals made ahead
+    down: np.ndarray  # int16[16 * AHEAD]
+    fine: np.ndarray  # uint32[16 * AHEAD]
+    coins: np.ndarray  # uint32[16 * AHEAD]
+    flags: np.ndarray  # uint8[16 * AHEAD]
+    first: np.ndarray  # int64[16 * AHEAD]
+    second: np.ndarray  # int64[16 * AHEAD]
+
+
+def make_lanes() -> Lanes:
+    """Fresh working memory for one thread."""
+    ahead = GROUP_BLOCKS * AHEAD
+    return Lanes(
+        accept=np.zeros(TILE, np.uint32),
+        pending=np.zeros((GROUP_BLOCKS, 6), np.int64),
+        across=np.zeros(ahead, np.int16),
+        down=np.zeros(ahead, np.int16),
+        fine=np.zeros(ahead, np.uint32),
+        coins=np.zeros(ahead, np.uint32),
+        flags=np.zeros(ahead, np.uint8),
+        first=np.zeros(ahead, np.int64),
+        second=np.zeros(ahead, np.int64),
+    )
 
 
 @inlined
@@ -81,7 +116,7 @@ def is_accepted(gamma, uniform, series, key, work, blocks):
 
 @inlined
 def _propose(across, down, words, coins, m, rate, series, flags, first, second):
-    """Write the offsets that cells and fine bits stand for; flag those that are not surely accepted.
+    """Write the offsets that cells and fine bits stand for; flag them: 0 if accepted, REJECTED or UNDECIDED.
 
     Lanes are 32 bits wide, since few CPUs have vectors that turn 64-bit integers into floats; 31 bits of a coin do.
     """
@@ -101,9 +136,11 @@ def _propose(across, down, words, coins, m, rate, series, flags, first, second):
         small = gamma if gamma < LARGEST_STEP else LARGEST_STEP
         chance = exp_minus(small, series) * 2147483648.0
         coin = np.float64(np.int32(coins[lane] >> np.uint32(1)))
-        unsure = (coin + 1.0 > chance) | (gamma >= LARGEST_STEP)
+        below, above = coin + 1.0 <= chance, coin > chance
+        unsure = (not (below | above)) | (gamma >= LARGEST_STEP)
         outside = (c <= TAIL_DOWN) | (d <= TAIL_DOWN) | (c == TAIL_UP) | (d == TAIL_UP)  # AMBIGUOUS is below TAIL_DOWN
-        flags[lane] = unsure | outside
+        left = np.uint8(UNDECIDED) if unsure | outside else np.uint8(above)
+        flags[lane] = left
 
 
 @inlined
@@ -134,31 +171,61 @@ def _finish(c, d, f, g, uniform, table, rate, series, key, work, blocks):
 
 
 @kernel
-def _finish_pending(count, table, rate, series, key, scratch, pending, first, second):
-    """Finish up to sixteen flagged lanes; their slots wait in ``scratch.work[32:48]``."""
-    work, blocks = scratch.work, scratch.blocks
-    drop = np.uint32(16) - np.uint32(table.law[0])
+def _finish_pending(count, table, rate, series, key, scratch, lanes, first, second):
+    """Finish up to sixteen flagged lanes; their slots wait in ``scratch.work[32:48]``.
+
+    A lane whose proposal was rejected takes the first of the next that is accepted. Those made ahead need three words
+    of 32 bits each, which stand side by side in the private blocks of sixteen lanes.
+    """
+    work, blocks, pending = scratch.work, scratch.blocks, lanes.pending
+    m, index_shift = table.law[0], np.uint32(table.law[7])
+    drop = np.uint32(16 - m)
     open_privates(key, work, blocks)
+    for ahead in range(AHEAD):
+        start = GROUP_BLOCKS * ahead
+        words = blocks[3 * start : 3 * start + 3 * GROUP_BLOCKS]
+        across, down = lanes.across[start : start + GROUP_BLOCKS], lanes.down[start : start + GROUP_BLOCKS]
+        fine, coins = lanes.fine[start : start + GROUP_BLOCKS], lanes.coins[start : start + GROUP_BLOCKS]
+        for i in range(GROUP_BLOCKS):
+            across[i] = table.cells[np.int64(np.uint32(words[i] & np.uint32(0xFFFF)) >> index_shift)]
+            down[i] = table.cells[np.int64(np.uint32(words[i] >> np.uint32(16)) >> index_shift)]
+            fine[i], coins[i] = words[GROUP_BLOCKS + i], words[2 * GROUP_BLOCKS + i]
+    _propose(lanes.across, lanes.down, lanes.fine, lanes.coins, m, rate, series, lanes.flags, lanes.first, lanes.second)
     for i in range(count):
-        select_private(work[32 + i], i, work)
-        word, place = np.uint32(pending[i, 3]), pending[i, 0]
-        f, g = np.int64((word & np.uint32(0xFFFF)) >> drop), np.int64((word >> np.uint32(16)) >> drop)
-        uniform = (_U(pending[i, 4]) << _U(32)) | (next_word(key, work, blocks) >> _U(32))
-        c, d = pending[i, 1], pending[i, 2]
-        first[place], second[place] = _finish(c, d, f, g, uniform, table, rate, series, key, work, blocks)
+        place = pending[i, 0]
+        c, d, word, coin = pending[i, 1], pending[i, 2], np.uint32(pending[i, 3]), _U(pending[i, 4])
+        state = pending[i, 5]
+        for ahead in range(AHEAD):
+            at = GROUP_BLOCKS * ahead + i
+            if state == REJECTED:
+                state = np.int64(lanes.flags[at])
+                first[place], second[place] = lanes.first[at], lanes.second[at]
+                c, d = np.int64(lanes.across[at]), np.int64(lanes.down[at])
+                word, coin = lanes.fine[at], _U(lanes.coins[at])
+        if state != 0:
+            select_private(work[32 + i], i, work)
+            for _ in range((3 * AHEAD + 1) // 2):
+                next_word(key, work, blocks)
+            f, g = (
+                np.int64(np.uint32(word & np.uint32(0xFFFF)) >> drop),
+                np.int64(np.uint32(word >> np.uint32(16)) >> drop),
+            )
+            uniform = (coin << _U(32)) | (next_word(key, work, blocks) >> _U(32))
+            first[place], second[place] = _finish(c, d, f, g, uniform, table, rate, series, key, work, blocks)
 
 
 @kernel
-def fill_planar(key, start, table, rate, series, scratch, accept, pending, first, second):
+def fill_planar(key, start, table, rate, series, scratch, lanes, first, second):
     """Write the two coordinates of one offset per slot start, start + 1, ...
 
     Pre:  table is that of a discrete Laplace of rate r with at most LARGEST_FINE_BITS fine bits, rate the float64 r;
-          series is SERIES; accept is uint32[TILE] and pending int64[16, 5], working memory; first and second are int64.
+          series is SERIES; scratch and lanes are working memory; first and second are int64.
     Post: offset z has a probability proportional to its exact proposal times its integer thresholds of acceptance.
     Bits: offset i reads four planes at slot start + i, and the private stream of that slot.
     """
     counters = scratch.work[16:32]
     m, index_shift = table.law[0], np.uint16(table.law[7])
+    accept, pending = lanes.accept, lanes.pending
     waiting = 0
     done = 0
     while done < first.size:
@@ -180,11 +247,12 @@ def fill_planar(key, start, table, rate, series, scratch, accept, pending, first
             pending[waiting, 0] = done + place
             pending[waiting, 1], pending[waiting, 2] = np.int64(across[place]), np.int64(down[place])
             pending[waiting, 3], pending[waiting, 4] = np.int64(words[place]), np.int64(coins[place])
+            pending[waiting, 5] = np.int64(flags[place])
             scratch.work[32 + waiting] = slot + _U(place)
             waiting += 1
             if waiting == GROUP_BLOCKS:
-                _finish_pending(waiting, table, rate, series, key, scratch, pending, first, second)
+                _finish_pending(waiting, table, rate, series, key, scratch, lanes, first, second)
                 waiting = 0
         done += count
     if waiting > 0:
-        _finish_pending(waiting, table, rate, series, key, scratch, pending, first, second)
+        _finish_pending(waiting, table, rate, series, key, scratch, lanes, first, second)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from fastdp.kernels.planar import LARGEST_FINE_BITS, SERIES, fill_planar
-from fastdp.kernels.words import TILE, Scratch
+from fastdp.kernels.planar import LARGEST_FINE_BITS, SERIES, fill_planar, make_lanes
+from fastdp.kernels.words import Scratch
 from fastdp.noise.cells import Realised, build_laplace
 from fastdp.noise.rates import Rate
 
@@ -58,7 +58,6 @@ class PlanarLaw:
         rate = float(self.side.exact)
 
         def fill(key: Any, slot: Any, scratch: Scratch, first: np.ndarray, second: np.ndarray) -> None:
-            accept, pending = np.empty(TILE, np.uint32), np.empty((16, 5), np.int64)
-            fill_planar(key, slot, realised.table, rate, SERIES, scratch, accept, pending, first, second)
+            fill_planar(key, slot, realised.table, rate, SERIES, scratch, make_lanes(), first, second)
 
         return fill
