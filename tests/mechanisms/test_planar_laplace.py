@@ -13,10 +13,11 @@ import pytest
 from scipy.stats import chisquare
 
 import fastdp as fd
-from fastdp.kernels.planar import BELOW_2_64, SERIES
+from fastdp.kernels.words import make_scratch
 from fastdp.mechanisms.planar_laplace import PlanarLaplace, _Plane
 from fastdp.noise.cells import TAIL_DOWN, TAIL_UP
 from fastdp.noise.planar import EXCESS, PlanarLaw, _build
+from tests.reference.planar import PlanarSampler, exponent, threshold
 
 SIZE = 2_000_000
 
@@ -29,22 +30,6 @@ def offsets(rate: float, size: int = SIZE) -> tuple[np.ndarray, np.ndarray]:
     """Draws in steps."""
     zeros = np.zeros(size)
     return PlanarLaplace(epsilon=rate, unit="m", granularity=1.0).randomize(zeros, zeros, rng=seeded())
-
-
-def threshold(gamma: float) -> tuple[int, int]:
-    """The kernel's threshold out of 2**64 and how often it must be passed, operation by operation."""
-    steps = int(gamma / 8.0) + 1
-    x, s = gamma / steps, SERIES.tolist()
-    x2 = x * x
-    x4 = x2 * x2
-    low = (s[0] + s[1] * x) + (s[2] + s[3] * x) * x2
-    middle = (s[4] + s[5] * x) + (s[6] + s[7] * x) * x2
-    high = (s[8] + s[9] * x) + (s[10] + s[11] * x) * x2
-    highest = (s[12] + s[13] * x) + s[14] * x2
-    total = (low + middle * x4) + (high + highest * x4) * (x4 * x4)
-    for _ in range(4):
-        total *= total
-    return int(min(total * 2.0**64, BELOW_2_64)), steps
 
 
 def log_weight(law: PlanarLaw, z: tuple[int, int]) -> mpmath.mpf:
@@ -60,8 +45,7 @@ def log_weight(law: PlanarLaw, z: tuple[int, int]) -> mpmath.mpf:
         again = Fraction(1) if wraps == 0 else tail * (tail / (tail + sum(side))) ** (wraps - 1) / (tail + sum(side))
         weight *= again * side[cell]
         begins += abs(part) - (length & (1 << realised.m) - 1)
-    first, second = float(abs(z[0])), float(abs(z[1]))
-    gamma = max(0.0, float(law.side.exact) * (math.sqrt(2.0 * (first * first + second * second)) - float(begins)))
+    gamma = exponent(float(law.side.exact), abs(z[0]), abs(z[1]), begins)
     chance, steps = threshold(gamma)
     return mpmath.log(mpmath.mpf(weight.numerator) / weight.denominator) + steps * mpmath.log(
         mpmath.mpf(chance) / 2**64
@@ -85,6 +69,17 @@ def test_weights__are_those_of_the_law(rate):
             assert miss <= mpmath.mpf(EXCESS.numerator) / EXCESS.denominator
             misses.append(abs(log_weight(law, z) - peak + exact * length * mpmath.mpf("1.0001")))
         assert max(misses) > 1e-4
+
+
+@pytest.mark.parametrize("rate", [12.0, 0.5, 0.03, 0.0001])
+def test_offsets__are_those_of_the_reference(rate):
+    """Bit for bit the plain sampler's offsets, those that are finished late among them."""
+    law, key, start = PlanarLaw.below(Fraction(rate)), np.arange(8, dtype=np.uint32) * 77, 1000
+    first, second = np.empty(1500, np.int64), np.empty(1500, np.int64)
+    law.sampler()(key, np.uint64(start), make_scratch(), first, second)
+    sampler = PlanarSampler(_build(law.side), key)
+    wanted = [sampler.draw(start + i) for i in range(1500)]
+    assert list(zip(first.tolist(), second.tolist(), strict=True)) == wanted
 
 
 def test_privacy__states_the_cost_of_rounding():
