@@ -164,5 +164,7 @@ def _rename_others(values: pa.Array, labels: tuple[Any, ...], other: Any) -> pa.
 
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string())
     known = pc.is_in(values, pa.array(labels, values.type))
     return pc.if_else(pc.or_(known, values.is_null()), values, pa.scalar(other, values.type))

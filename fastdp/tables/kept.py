@@ -17,7 +17,7 @@ SUPPORTED = "numbers, truth values, times, decimals, text, bytes, and lists and 
 
 
 def kept_type(column: str, kind: pa.DataType) -> pa.DataType:
-    """The type of a kept column's result: the same without dictionaries, runs and metadata."""
+    """The type of a kept column's result: the same without dictionaries, runs, views and metadata."""
     import pyarrow as pa
 
     types = pa.types
@@ -27,6 +27,10 @@ def kept_type(column: str, kind: pa.DataType) -> pa.DataType:
         raise SchemaError(
             f"sanitize: column {column!r} has arrow type {kind}, which cannot be kept; it takes {SUPPORTED}"
         )
+    if types.is_string_view(kind):  # views share buffers with other rows
+        return pa.large_string()
+    if types.is_binary_view(kind):
+        return pa.large_binary()
     if not types.is_nested(kind):
         return kind
 
@@ -59,12 +63,17 @@ def keep(column: str, values: pa.Array, *, copy: bool) -> pa.Array:
         values.validate(full=True)
     except pa.ArrowInvalid:
         raise InputCorruptError(f"sanitize: column {column!r} contradicts its own format") from None
-    if pa.types.is_dictionary(values.type):
-        values, copy = values.dictionary_decode(), False
-    elif pa.types.is_run_end_encoded(values.type):
-        values, copy = pc.run_end_decode(values), False
-    if copy:
-        values = pc.take(values, pa.array(np.arange(len(values))))
-    if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
-        values = pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), values.type), values)
-    return values if values.type.equals(kind, check_metadata=True) else values.cast(kind)
+    try:
+        if pa.types.is_dictionary(values.type):
+            values, copy = values.dictionary_decode(), False
+        elif pa.types.is_run_end_encoded(values.type):
+            values, copy = pc.run_end_decode(values), False
+        if not values.type.equals(kind, check_metadata=True):
+            values = values.cast(kind)
+        if copy:
+            values = pc.take(values, pa.array(np.arange(len(values))))
+        if pa.types.is_floating(kind) and pc.any(pc.is_nan(values)).as_py():
+            values = pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), kind), values)
+    except pa.ArrowException:  # its message may hold a value
+        raise SchemaError(f"sanitize: column {column!r} has arrow type {values.type}, which cannot be kept") from None
+    return values

@@ -42,6 +42,8 @@ def sanitize(
 ) -> Any:
     """The sanitized table in memory, or the receipt of the file that ``output`` names.
 
+    A pandas or polars data frame comes back as one, with its rows numbered afresh; anything else as a pyarrow table.
+
     ``source`` is a pyarrow table, record batch or reader, any object with an Arrow stream, or the path of a Parquet
     or Arrow file; an output that ends in .arrow, .feather or .ipc is an Arrow file, any other a Parquet file. Files are
     streamed: memory is bounded by a few batches, whatever the size of the file and its row groups. The
@@ -59,7 +61,7 @@ def sanitize(
     if output is None:
         sink = TableSink(job.schema)
         job.run(sink, rng, progress)
-        return sink.table
+        return _same_kind(sink.table, source)
     path = Path(output)
     job.check_output(path, force=force)
     chosen = Rng() if rng is None else resolve("sanitize", rng)
@@ -160,6 +162,16 @@ class Job:
             results.append(result if result.type == kind else result.cast(kind))
             watches[entry.column].add(values)
         return pa.RecordBatch.from_arrays(results, schema=self.schema)
+
+
+def _same_kind(table: pa.Table, source: Any) -> Any:
+    """A data frame for a data frame, with rows numbered afresh; else the table."""
+    library = type(source).__module__.partition(".")[0]
+    if type(source).__name__ != "DataFrame" or library not in {"pandas", "polars"}:
+        return table
+    if library == "pandas":
+        return table.replace_schema_metadata(None).to_pandas()
+    return type(source)(table.replace_schema_metadata(None))
 
 
 def _randomize(entry: Entry, values: pa.Array, rng: Rng) -> pa.Array:

@@ -41,6 +41,13 @@ class Source(Protocol):
 
 def open_source(source: Any) -> Source:
     """Any supported table, reader or file."""
+    opened = _open(source)
+    with intact("the schema"):
+        _ = opened.schema.names  # decoded here, where names that are no text are an error like any other
+    return opened
+
+
+def _open(source: Any) -> Source:
     import pyarrow as pa
 
     if isinstance(source, str | os.PathLike):

@@ -84,6 +84,34 @@ def test_results__do_not_depend_on_the_container(plan):
         assert plain(sanitize(source, plan, rng=seeded())).equals(expected)
 
 
+def test_frames__come_back_as_frames(plan):
+    """The same results as from arrow; an index with labels is a column that the plan must name."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    columns = {name: "keep" if name == "ill" else entry for name, entry in COLUMNS.items()}
+    plan, table = Plan(columns=columns), people(500)
+    expected = sanitize(table, plan, rng=seeded()).to_pydict()
+    lazy = polars.DataFrame(table)
+    result = sanitize(lazy, plan, rng=seeded())
+    assert isinstance(result, polars.DataFrame)
+    assert result.to_dict(as_series=False) == expected
+    frame = table.to_pandas()
+    result = sanitize(frame, plan, rng=seeded())
+    assert isinstance(result, pandas.DataFrame)
+    assert result["income"].tolist() == expected["income"]
+    assert result["disease"].tolist() == expected["disease"]
+    with pytest.raises(fd.SchemaError, match="__index_level_0__"):
+        sanitize(frame.set_index(frame.index.astype(str)), plan)
+
+
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.large_string(), pa.list_(pa.string_view()), pa.date32()])
+def test_kept_types__go_through(kind):
+    values = pa.array(
+        [["a"], None] if pa.types.is_list(kind) else ["a", None] if kind != pa.date32() else [1, None], kind
+    )
+    result = sanitize(pa.table({"x": values}), Plan(columns={"x": "keep"}))
+    assert result["x"].to_pylist() == values.to_pylist()
+
+
 def test_results__do_not_depend_on_the_format(plan, tmp_path):
     expected = plain(sanitize(people(), plan, rng=seeded()))
     with pa.ipc.new_file(tmp_path / "in.arrow", people().schema) as writer:
