@@ -31,16 +31,21 @@ if TYPE_CHECKING:
     from fastdp.estimators.reports import estimate
     from fastdp.estimators.result import Estimate
     from fastdp.mechanisms.attributes import SampleAndFake, SampleOne, SplitBudget
+    from fastdp.mechanisms.blahut_arimoto import BlahutArimoto
     from fastdp.mechanisms.dbitflip import DBitFlip
     from fastdp.mechanisms.discrete_gaussian import DiscreteGaussian
     from fastdp.mechanisms.gaussian import Gaussian
     from fastdp.mechanisms.geometric import Geometric
+    from fastdp.mechanisms.grid import GridGeometric, GridLaplace
     from fastdp.mechanisms.hadamard import HadamardResponse
     from fastdp.mechanisms.hashing import LocalHashing
     from fastdp.mechanisms.krr import KRR
     from fastdp.mechanisms.laplace import Laplace
     from fastdp.mechanisms.longitudinal import Longitudinal
+    from fastdp.mechanisms.metric import ExponentialMetric
     from fastdp.mechanisms.numeric import Duchi, Hybrid, Piecewise
+    from fastdp.mechanisms.optimal import OptimalMechanism
+    from fastdp.mechanisms.planar_laplace import PlanarLaplace
     from fastdp.mechanisms.randomized_response import RandomizedResponse
     from fastdp.mechanisms.rappor import RAPPOR
     from fastdp.mechanisms.square_wave import SquareWave
@@ -64,16 +69,21 @@ _HOMES = {
     "fastdp.estimators.reports": ("estimate",),
     "fastdp.estimators.result": ("Estimate",),
     "fastdp.mechanisms.attributes": ("SampleAndFake", "SampleOne", "SplitBudget"),
+    "fastdp.mechanisms.blahut_arimoto": ("BlahutArimoto",),
     "fastdp.mechanisms.dbitflip": ("DBitFlip",),
     "fastdp.mechanisms.discrete_gaussian": ("DiscreteGaussian",),
     "fastdp.mechanisms.gaussian": ("Gaussian",),
     "fastdp.mechanisms.geometric": ("Geometric",),
+    "fastdp.mechanisms.grid": ("GridGeometric", "GridLaplace"),
     "fastdp.mechanisms.hadamard": ("HadamardResponse",),
     "fastdp.mechanisms.hashing": ("LocalHashing",),
     "fastdp.mechanisms.krr": ("KRR",),
     "fastdp.mechanisms.laplace": ("Laplace",),
     "fastdp.mechanisms.longitudinal": ("Longitudinal",),
+    "fastdp.mechanisms.metric": ("ExponentialMetric",),
     "fastdp.mechanisms.numeric": ("Duchi", "Hybrid", "Piecewise"),
+    "fastdp.mechanisms.optimal": ("OptimalMechanism",),
+    "fastdp.mechanisms.planar_laplace": ("PlanarLaplace",),
     "fastdp.mechanisms.randomized_response": ("RandomizedResponse",),
     "fastdp.mechanisms.rappor": ("RAPPOR",),
     "fastdp.mechanisms.square_wave": ("SquareWave",),
@@ -91,6 +101,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "KRR",
     "RAPPOR",
+    "BlahutArimoto",
     "BudgetExceededError",
     "Channel",
     "DBitFlip",
@@ -98,9 +109,12 @@ __all__ = [
     "DomainError",
     "Duchi",
     "Estimate",
+    "ExponentialMetric",
     "FastDPError",
     "Gaussian",
     "Geometric",
+    "GridGeometric",
+    "GridLaplace",
     "HadamardResponse",
     "Hybrid",
     "InputCorruptError",
@@ -110,9 +124,11 @@ __all__ = [
     "LocalHashing",
     "Longitudinal",
     "NotIdentifiableError",
+    "OptimalMechanism",
     "OutputExistsError",
     "ParameterError",
     "Piecewise",
+    "PlanarLaplace",
     "Privacy",
     "RandomizedResponse",
     "Rng",
