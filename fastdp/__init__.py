@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from fastdp.parallel import get_threads, set_threads
     from fastdp.privacy import Privacy
     from fastdp.random import Rng
+    from fastdp.tables.plan import Plan
+    from fastdp.tables.sanitize import sanitize
 
 _HOMES = {
     "fastdp.channels": ("Channel",),
@@ -94,6 +96,8 @@ _HOMES = {
     "fastdp.parallel": ("get_threads", "set_threads"),
     "fastdp.privacy": ("Privacy",),
     "fastdp.random": ("Rng",),
+    "fastdp.tables.plan": ("Plan",),
+    "fastdp.tables.sanitize": ("sanitize",),
 }  # fmt: skip
 _MODULES = frozenset({"measures"})
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -128,6 +132,7 @@ __all__ = [
     "OutputExistsError",
     "ParameterError",
     "Piecewise",
+    "Plan",
     "PlanarLaplace",
     "Privacy",
     "RandomizedResponse",
@@ -149,6 +154,7 @@ __all__ = [
     "ibu",
     "invert",
     "measures",
+    "sanitize",
     "set_threads",
 ]  # fmt: skip
 
