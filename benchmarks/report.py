@@ -178,7 +178,7 @@ def readme_text(text: str, result: dict[str, Any]) -> str:
 
 def newest() -> Path:
     """The newest run of everything; quick runs and parts of a run do not count."""
-    for path in sorted(RESULTS.glob("*.json"), reverse=True):
+    for path in sorted(RESULTS.glob("[0-9]*.json"), reverse=True):
         if json.loads(path.read_text())["complete"]:
             return path
     raise click.ClickException("bench_results/ holds no complete run; make one with: python -m benchmarks.run")
