@@ -94,9 +94,8 @@ def judge_sets(job: Job, sets: np.ndarray, codes: np.ndarray) -> float:
 
 
 def judge_lists(job: Job, chosen: np.ndarray, codes: np.ndarray) -> float:
-    """Sets written as lists of different values."""
-    ordered = np.sort(chosen, axis=1)
-    if (ordered[:, 1:] == ordered[:, :-1]).any() or chosen.shape[1] != job.mechanism().size:
+    """Sets written as lists of different values, in an order that tells nothing."""
+    if (chosen[:, 1:] <= chosen[:, :-1]).any() or chosen.shape[1] != job.mechanism().size:
         return 0.0
     return share_p_value((chosen == codes[:, None]).any(axis=1), job.mechanism().p)
 
