@@ -18,7 +18,7 @@ LARGEST_REACH = 10_000
 
 def geometric_masses(rate: float, size: int) -> np.ndarray:
     """Probabilities proportional to e**(-rate |z|) of offsets up to ``size - 1``; the outermost hold all beyond."""
-    return _mirrored(_quarter(rate, size, lambda i, j: np.exp(-rate * np.hypot(i, j))))
+    return mirrored(_quarter(rate, size, lambda i, j: np.exp(-rate * np.hypot(i, j))))
 
 
 def laplace_masses(rate: float, size: int) -> np.ndarray:
@@ -44,7 +44,7 @@ def laplace_masses(rate: float, size: int) -> np.ndarray:
             total[:NEAR] = inner[i, : total.size]
         return total
 
-    return _mirrored(_quarter(rate, size, cells))
+    return mirrored(_quarter(rate, size, cells))
 
 
 def _rectangle(rate: float, a: float, b: float) -> float:
@@ -74,8 +74,8 @@ def _quarter(rate: float, size: int, masses: Callable[[int, np.ndarray], np.ndar
     return quarter
 
 
-def _mirrored(quarter: np.ndarray) -> np.ndarray:
-    """All four quarters, summing to 1."""
+def mirrored(quarter: np.ndarray) -> np.ndarray:
+    """All four quarters, summing to 1, offset (0, 0) in the middle."""
     half = np.concatenate((quarter[:0:-1], quarter))
     whole = np.concatenate((half[:, :0:-1], half), axis=1)
     return whole / whole.sum()

@@ -1,4 +1,4 @@
-"""Hadamard response: a uniform index, moved to the wanted half of the true value's row; and the server's transform.
+"""Hadamard response: a uniform index, moved to the wanted half of the true value's row; and the counting of indices.
 
 Row r of the Sylvester matrix has sign (-1)**parity(y & r) at index y. A uniform y lies in either half with probability
 1/2; flipping the lowest bit of r in y changes the half and leaves y uniform within it.
@@ -13,8 +13,6 @@ from fastdp.kernels.jit import inlined, kernel
 from fastdp.kernels.words import HALVES, TILE, find_flagged, locate, next_word, open_privates, select_private
 
 OUT_OF_DOMAIN = 1
-CHUNK = 4096
-"""Numbers that a transform finishes before it goes on: 32 KiB, the first-level cache."""
 
 _U = np.uint64
 
@@ -109,32 +107,3 @@ def count_indices(indices, size, counts):
         else:
             bad = np.uint8(OUT_OF_DOMAIN)
     return bad
-
-
-@inlined
-def _apply_step(values, half):
-    """Sums and differences of all pairs that are ``half`` apart."""
-    for first in range(0, values.size, 2 * half):
-        upper, lower = values[first : first + half], values[first + half : first + 2 * half]
-        for i in range(half):
-            a, b = upper[i], lower[i]
-            upper[i] = a + b
-            lower[i] = a - b
-
-
-@kernel
-def apply_hadamard(values):
-    """Multiply by the Sylvester Hadamard matrix, in place; K log2 K additions.
-
-    Pre:  values.size is a power of two.
-    """
-    chunk = min(values.size, CHUNK)
-    for first in range(0, values.size, chunk):
-        half = 1
-        while half < chunk:
-            _apply_step(values[first : first + chunk], half)
-            half *= 2
-    half = chunk
-    while half < values.size:
-        _apply_step(values, half)
-        half *= 2

@@ -12,6 +12,7 @@ import numpy as np
 
 from fastdp import rounding, validation
 from fastdp.channels import GridChannel
+from fastdp.channels.planar import mirrored
 from fastdp.columns.categories import out_of_domain, read_codes
 from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import Nulls
@@ -41,7 +42,7 @@ class _Table:
 
 @lru_cache(maxsize=16)
 def _build(quarter: Callable[[float, int, int], np.ndarray], rate: float, shape: tuple[int, int]) -> _Table:
-    masses = offsets.mirrored(quarter(rate, *shape))
+    masses = mirrored(quarter(rate, *shape))
     flat = masses.reshape(-1)
     order = np.flatnonzero(flat >= 2.0**-127)  # others would be rounded down to nothing
     shares = realise_offsets(flat[order])

@@ -14,7 +14,8 @@ from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import Nulls
 from fastdp.columns.reports import Field, Parts, ReportType
 from fastdp.errors import InputCorruptError, ParameterError
-from fastdp.kernels.hadamard import apply_hadamard, count_indices, fill_hadamard
+from fastdp.kernels.hadamard import count_indices, fill_hadamard
+from fastdp.kernels.walsh import apply_walsh
 from fastdp.kernels.words import COINS, WORDS
 from fastdp.mechanisms.additive import set_fields
 from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol
@@ -116,7 +117,7 @@ class HadamardResponse(FrequencyProtocol):
         """How many reports support each value: one histogram and one transform; counts of batches add up."""
         counts = self.count_outputs(reports)
         n = int(counts.sum())
-        apply_hadamard(counts)
+        apply_walsh(counts)
         return Counts((n + counts[1 : self.domain.size + 1]) // 2, n)
 
     def count_outputs(self, reports: Any) -> np.ndarray:

@@ -77,10 +77,3 @@ def _quarter(rate: float, rows: int, columns: int, masses: Callable[[int, np.nda
         row[columns - 1] += row[: columns - 1 : -1].sum()
         quarter[min(i, rows - 1)] += row[:columns]
     return quarter
-
-
-def mirrored(quarter: np.ndarray) -> np.ndarray:
-    """All four quarters, normalised, offset (0, 0) in the middle."""
-    half = np.concatenate((quarter[:0:-1], quarter))
-    whole = np.concatenate((half[:, :0:-1], half), axis=1)
-    return whole / whole.sum()

@@ -49,6 +49,17 @@ def check_threads_and_batches(mechanism, k: int, threads, size: int = 300_000) -
     assert same(mechanism.randomize(values[:9_000].tolist(), rng=seeded()), whole[:9_000])
 
 
+def check_same_reports(mechanism, values, threads) -> None:
+    """The same reports for one, two and three threads, and for batches."""
+    results = []
+    for count in (1, 2, 3):
+        threads(count)
+        results.append(mechanism.randomize(values, rng=seeded()))
+    rng = seeded()
+    results.append(np.concatenate([mechanism.randomize(part, rng=rng) for part in np.split(values, [1, 1000, 70_001])]))
+    assert all(np.array_equal(results[0], result) for result in results)
+
+
 def check_arrow(mechanism, k: int) -> None:
     """Arrow in, arrow out: the declared type, valid, equal to numpy's, and aggregated to the same counts."""
     values = (np.arange(5_000) * 7 % k).astype(np.int32)

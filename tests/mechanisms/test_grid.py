@@ -14,6 +14,7 @@ import fastdp as fd
 from fastdp.channels import Channel
 from fastdp.mechanisms.grid import GridGeometric, GridLaplace
 from fastdp.noise import offsets
+from tests.mechanisms.report_checks import check_same_reports
 
 KINDS = [GridGeometric, GridLaplace]
 each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -141,20 +142,10 @@ def test_reports__follow_the_channel(kind, epsilon, shape, start):
 
 
 @each_kind
-def test_reports__are_the_same_for_any_threads_and_batches(kind):
+def test_reports__are_the_same_for_any_threads_and_batches(kind, threads):
     mechanism = kind(epsilon=0.8, shape=(20, 20))
     values = np.arange(300_000) % 400
-    before = fd.get_threads()
-    try:
-        results = []
-        for threads in (1, 2, 3):
-            fd.set_threads(threads)
-            results.append(mechanism.randomize(values, rng=seeded()))
-    finally:
-        fd.set_threads(before)
-    rng = seeded()
-    results.append(np.concatenate([mechanism.randomize(part, rng=rng) for part in np.split(values, [1, 1000, 70_001])]))
-    assert all(np.array_equal(results[0], result) for result in results)
+    check_same_reports(mechanism, values, threads)
 
 
 @each_kind

@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 
 from fastdp.errors import InputCorruptError, ParameterError
 from fastdp.kernels.chacha import fill_plane
-from fastdp.kernels.hadamard import apply_hadamard
+from fastdp.kernels.walsh import apply_walsh
 from fastdp.mechanisms.hadamard import HadamardResponse
 from tests.mechanisms import report_checks
 from tests.mechanisms.report_checks import key_of, seeded
@@ -49,16 +49,16 @@ def test_hadamard__has_different_balanced_rows():
 
 
 @pytest.mark.parametrize("size", [1, 2, 8, 64, 4096, 8192, 32_768])
-def test_apply_hadamard__is_the_matrix(size):
+def test_apply_walsh__is_the_matrix(size):
     values = np.random.default_rng(1).integers(-1000, 1000, size)
     transformed = values.copy()
-    apply_hadamard(transformed)
+    apply_walsh(transformed)
     if size <= 64:
         assert np.array_equal(transformed, sylvester(size) @ values)
     places = np.random.default_rng(2).integers(0, size, 20)
     signs = 1 - 2 * (np.bitwise_count(places[:, None] & np.arange(size)[None, :]) & 1).astype(np.int64)
     assert np.array_equal(transformed[places], signs @ values)
-    apply_hadamard(transformed)
+    apply_walsh(transformed)
     assert np.array_equal(transformed, size * values)
 
 

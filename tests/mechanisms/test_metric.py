@@ -14,6 +14,7 @@ import fastdp as fd
 from fastdp.mechanisms.blahut_arimoto import BlahutArimoto
 from fastdp.mechanisms.metric import ExponentialMetric
 from fastdp.mechanisms.optimal import OptimalMechanism
+from tests.mechanisms.report_checks import check_same_reports
 from tests.reference.metric import exact_epsilon, line, plane
 
 MADE = {
@@ -80,20 +81,10 @@ def test_reports__follow_the_channel(make, epsilon):
 
 
 @each_kind
-def test_reports__are_the_same_for_any_threads_and_batches(make):
+def test_reports__are_the_same_for_any_threads_and_batches(make, threads):
     mechanism = make(0.8, plane(3, 3))
     values = np.arange(300_000) % 9
-    before = fd.get_threads()
-    try:
-        results = []
-        for threads in (1, 2, 3):
-            fd.set_threads(threads)
-            results.append(mechanism.randomize(values, rng=seeded()))
-    finally:
-        fd.set_threads(before)
-    rng = seeded()
-    results.append(np.concatenate([mechanism.randomize(part, rng=rng) for part in np.split(values, [1, 1000, 70_001])]))
-    assert all(np.array_equal(results[0], result) for result in results)
+    check_same_reports(mechanism, values, threads)
 
 
 @each_kind
