@@ -14,22 +14,20 @@ import numpy as np
 from fastdp import rounding, validation
 from fastdp.columns.buffers import fresh
 from fastdp.columns.numeric import Nulls, NumericColumn, read_block, read_numeric
-from fastdp.errors import DomainError, ParameterError, SchemaError
+from fastdp.errors import ParameterError, SchemaError
 from fastdp.mechanisms.additive import set_fields
 from fastdp.noise.grid import FloatGrid
 from fastdp.noise.planar import EXCESS, LARGEST_SCALE, SMALLEST_SCALE, PlanarLaw
 from fastdp.noise.rates import check_scale
 from fastdp.noise.runner import working_memory
 from fastdp.parallel import for_each_block
+from fastdp.plane import Plane
 from fastdp.privacy import Privacy
+from fastdp.quantities import METRES
 from fastdp.random.rng import Rng, resolve
 
-METRES = {"m": 1.0, "km": 1000.0, "ft": 0.3048, "mi": 1609.344}
 LARGEST_DISTANCE = 4.0e6
 """Metres east or north of the origin up to which reports on the globe lie; it must be far less than a quadrant."""
-AXIS, FLATTENING = 6378137.0, 1 / 298.257223563
-"""The WGS 84 ellipsoid, in metres."""
-SQUARED = FLATTENING * (2 - FLATTENING)
 _ROOT_TWO = Fraction(math.isqrt(1 << 201) + 1, 1 << 100)
 
 
@@ -150,7 +148,7 @@ class PlanarLaplace:
         if not all(low < high for low, high in limits):
             raise ParameterError(f"{owner}: the region lies beyond 4,000 km of the origin")
         grids = [FloatGrid.within(owner, self.granularity, bounds) for bounds in limits]
-        plane = _Plane(*self.origin)
+        plane = Plane(owner, *self.origin)
 
         def add(values: list[np.ndarray], offsets: list[np.ndarray], results: list[np.ndarray]) -> None:
             flat = [part / metres for part in plane.project(*(part.astype(np.float64) for part in values))]
@@ -206,54 +204,3 @@ def _read_origin(owner: str, origin: Any) -> tuple[float, float]:
     if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
         raise ParameterError(f"{owner}: origin must be a latitude from -90 to 90 and a longitude from -180 to 180")
     return latitude, longitude
-
-
-class _Plane:
-    """The plane that touches the globe at a point: metres east and north, seen from above.
-
-    Seen from above nothing is longer than on the ground, and within 200 km nothing is shorter by more than 0.05 %.
-    """
-
-    def __init__(self, latitude: float, longitude: float) -> None:
-        phi, lam = math.radians(latitude), math.radians(longitude)
-        sin, cos = math.sin(phi), math.cos(phi)
-        self._east = np.array([-math.sin(lam), math.cos(lam), 0.0])
-        self._north = np.array([-sin * math.cos(lam), -sin * math.sin(lam), cos])
-        self._up = np.array([cos * math.cos(lam), cos * math.sin(lam), sin])
-        self._origin = np.array([float(part) for part in _place(np.array(latitude), np.array(longitude))])
-
-    def project(self, latitude: np.ndarray, longitude: np.ndarray) -> list[np.ndarray]:
-        """Metres east and north of the origin."""
-        good = (np.abs(latitude) <= 90) & (np.abs(longitude) <= 180)  # false for nan
-        if not good.all():
-            raise DomainError(
-                "PlanarLaplace: latitudes must be from -90 to 90 and longitudes from -180 to 180, without NaN; values "
-                "withheld"
-            )
-        away = [part - start for part, start in zip(_place(latitude, longitude), self._origin, strict=True)]
-        east, north, up = (sum(axis[k] * away[k] for k in range(3)) for axis in (self._east, self._north, self._up))
-        if (up < -AXIS).any():
-            raise DomainError("PlanarLaplace: points lie on the other side of the globe than the origin; move it")
-        return [np.asarray(east), np.asarray(north)]
-
-    def unproject(self, east: np.ndarray, north: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The latitudes and longitudes below points of the plane."""
-        x, y, z = (self._origin[k] + self._east[k] * east + self._north[k] * north for k in range(3))
-        # Down to the globe: x**2 + y**2 + (z / (1 - f))**2 = a**2 along the vertical.
-        ratio = 1 / (1 - FLATTENING) ** 2
-        u, v, w = self._up
-        square = u * u + v * v + w * w * ratio
-        linear = x * u + y * v + z * w * ratio
-        rest = x * x + y * y + z * z * ratio - AXIS**2
-        height = -rest / (linear + np.sqrt(np.maximum(linear * linear - square * rest, 0.0)))
-        x, y, z = x + u * height, y + v * height, z + w * height
-        latitude = np.degrees(np.arctan2(z / (1 - SQUARED), np.hypot(x, y)))
-        return latitude, np.degrees(np.arctan2(y, x))
-
-
-def _place(latitude: np.ndarray, longitude: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Points of the globe in space, in metres from its centre."""
-    phi, lam = np.radians(latitude), np.radians(longitude)
-    sin, cos = np.sin(phi), np.cos(phi)
-    radius = AXIS / np.sqrt(1 - SQUARED * sin * sin)
-    return radius * cos * np.cos(lam), radius * cos * np.sin(lam), radius * (1 - SQUARED) * sin

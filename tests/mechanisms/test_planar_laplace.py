@@ -14,9 +14,10 @@ from scipy.stats import chisquare
 
 import fastdp as fd
 from fastdp.kernels.words import make_scratch
-from fastdp.mechanisms.planar_laplace import PlanarLaplace, _Plane
+from fastdp.mechanisms.planar_laplace import PlanarLaplace
 from fastdp.noise.cells import TAIL_DOWN, TAIL_UP
 from fastdp.noise.planar import EXCESS, PlanarLaw, _build
+from fastdp.plane import Plane
 from tests.reference.planar import PlanarSampler, exponent, threshold
 
 SIZE = 2_000_000
@@ -204,7 +205,7 @@ def test_containers__come_back_as_they_went_in():
 def test_projection__is_right_within_200_km_and_never_longer(latitude, longitude):
     """Short steps anywhere within 200 km have their length on the ellipsoid to 0.1 %, and come back."""
     source = np.random.default_rng(4)
-    plane = _Plane(latitude, longitude)
+    plane = Plane("test", latitude, longitude)
     east, north = source.uniform(-140e3, 140e3, (2, 20_000))
     where = plane.unproject(east, north)
     assert np.abs(where[1]).max() <= 180
@@ -227,7 +228,7 @@ def test_latlon__moves_by_the_law_across_the_date_line():
     latitude, longitude = mechanism.randomize_latlon(np.full(100_000, -17.0), np.full(100_000, 179.99), rng=seeded())
     assert (longitude > 0).any()
     assert (longitude < 0).any()
-    lengths = np.hypot(*_Plane(-17.0, 179.99).project(latitude, longitude)) / 1000
+    lengths = np.hypot(*Plane("test", -17.0, 179.99).project(latitude, longitude)) / 1000
     assert np.median(lengths) == pytest.approx(mechanism.radius(0.5), rel=0.01)
 
 
