@@ -1,7 +1,7 @@
 """Estimation: problems of known size, one iteration or a whole estimate at a time, and how results are judged.
 
-A step is what every iteration of IBU needs: d = p C and g = C (q / d). By hand it is two products of a matrix and a
-vector. Rivals of structured channels get the same channel as a matrix.
+An iteration of IBU is d = p C, then p <- p C (q / d). By hand it is two products of a matrix and a vector. Rivals of
+structured channels get the same channel as a matrix.
 """
 
 from __future__ import annotations
@@ -90,37 +90,35 @@ def ring(size: int) -> Problem:
     return _observe(DenseChannel((weights / weights.sum())[places]), 100 * size)
 
 
-def fastdp_steps(job: Job, _times: np.ndarray) -> Call:
+def fastdp_steps(job: Job, times: np.ndarray) -> Call:
     fd.set_threads(1)
     problem = job.mechanism()
     observed = problem.channel.prepare(problem.counts)
-
-    def call() -> np.ndarray:
-        for _ in range(_times.size):
-            g, _ = observed.gradient(problem.p)
-        return g
-
-    return call
+    return lambda: observed.iterate(problem.p, times.size)
 
 
 def numpy_steps(job: Job, times: np.ndarray) -> Call:
     problem = job.mechanism()
-    matrix, counts, p = problem.matrix, problem.counts, problem.p
+    return _two_products(problem, problem.p, times.size)
+
+
+def _two_products(problem: Problem, start: np.ndarray, steps: int) -> Call:
+    """The loop of two products, with the matrix and the shares made beforehand."""
+    matrix, shares = problem.matrix, problem.counts / problem.counts.sum()
 
     def call() -> np.ndarray:
-        for _ in range(times.size):
-            d = p @ matrix
-            g = matrix @ (counts / d)
-        return g
+        p = start
+        for _ in range(steps):
+            p = p * (matrix @ (shares / (p @ matrix)))
+        return p
 
     return call
 
 
-def judge_steps(job: Job, g: np.ndarray, _times: np.ndarray) -> float:
+def judge_steps(job: Job, found: np.ndarray, times: np.ndarray) -> float:
     """The same as by hand, to the precision of the storage."""
-    problem = job.mechanism()
-    due = problem.matrix @ (problem.counts / (problem.p @ problem.matrix))
-    return float(np.allclose(g, due, rtol=1e-5 if job.kind == "steps-float32" else 1e-8))
+    due = numpy_steps(job, times)()
+    return float(np.allclose(found, due, rtol=1e-5 if job.kind == "steps-float32" else 1e-8))
 
 
 def fastdp_estimate(job: Job, times: np.ndarray) -> Call:
@@ -227,15 +225,8 @@ def fastdp_em_steps(job: Job, times: np.ndarray) -> Call:
 
 def numpy_em_steps(job: Job, times: np.ndarray) -> Call:
     problem = job.mechanism()
-    matrix, shares = problem.matrix, problem.counts / problem.counts.sum()
-
-    def call() -> np.ndarray:
-        p = np.full(matrix.shape[0], 1 / matrix.shape[0])
-        for _ in range(times.size):
-            p = p * (matrix @ (shares / (p @ matrix)))
-        return p
-
-    return call
+    size = problem.channel.shape[0]
+    return _two_products(problem, np.full(size, 1 / size), times.size)
 
 
 def qif_em_steps(job: Job, times: np.ndarray) -> Call:

@@ -12,7 +12,7 @@ from fastdp import validation
 from fastdp.channels.base import Channel
 from fastdp.channels.observed import Observed
 from fastdp.errors import ParameterError
-from fastdp.kernels.dense import BLOCK, HALF_BITS, step_dense, step_narrow
+from fastdp.kernels.dense import BLOCK, HALF_BITS, iterate_dense, step_dense, step_narrow
 
 ROW_TOLERANCE = 1e-9
 LARGEST_DENSE = 20_000
@@ -163,3 +163,10 @@ class _ObservedDense(Observed):
             self._stored, self._listed, self._weighed, narrow, self._unit, self._weight_unit, self._factor, d, part, out
         )
         return out, mean * self.total - self._offset
+
+    def iterate(self, p: Any, steps: int) -> np.ndarray:
+        if not self._wide:
+            return super().iterate(p, steps)
+        p = self._vector(p).copy()
+        iterate_dense(self._stored, self._listed, self._weighed, steps, np.empty(self._padded), np.empty(self._size), p)
+        return p

@@ -43,6 +43,15 @@ class Observed:
             mean = np.array([step_weights(shares, 0.0, row) for shares, row in zip(self._shares, d, strict=True)])
         return self.channel.backward(d) * self._scale, mean * self.total
 
+    def iterate(self, p: Any, steps: int) -> np.ndarray:
+        """So many steps of EM from the distribution ``p``: p <- p G, which keeps its sum and raises the likelihood."""
+        p = self._vector(p)
+        with np.errstate(all="ignore"):
+            for _ in range(steps):
+                p = p * self.gradient(p)[0]
+                p /= p.sum()
+        return p
+
     def _vector(self, p: Any) -> np.ndarray:
         """One distribution over the inputs, as kernels read it."""
         vector = np.ascontiguousarray(p, np.float64)

@@ -8,8 +8,8 @@ import numpy as np
 
 from fastdp.estimators.run import Run
 
-BETWEEN_SUMS = 16
-"""Steps of EM after which a sum that rounding has moved is set to 1 again."""
+BETWEEN_LOOKS = 16
+"""Steps of EM in one go: an interrupt waits for their end."""
 LEAST_LOG = -650.0
 """Logarithms of probabilities go no lower: from much further down an input could never come back."""
 
@@ -33,17 +33,14 @@ def run_em(run: Run, p: np.ndarray, iterations: int | None) -> None:
 
 def _run_quietly(run: Run, p: np.ndarray, iterations: int) -> None:
     """The same with nobody to tell: at 100 inputs half of the time went into watching."""
-    gradient = run.problem.plain_gradient
+    iterate = run.problem.iterate
     done = 0
     try:
-        with np.errstate(all="ignore"):
-            while done < iterations:
-                p = p * gradient(p)[0]
-                done += 1
-                if done % BETWEEN_SUMS == 0:
-                    p /= p.sum()
+        while done < iterations:
+            steps = min(BETWEEN_LOOKS, iterations - done)
+            p = iterate(p, steps)
+            done += steps
     finally:
-        p = p / p.sum()
         run.settle(p, *run.problem.gradient(p))
         run.evaluations = done
 

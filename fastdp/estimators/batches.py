@@ -11,12 +11,15 @@ import numpy as np
 from fastdp import validation
 from fastdp.channels import Channel, GeometricChannel, KRRChannel
 from fastdp.errors import ParameterError
-from fastdp.estimators.accelerate import BETWEEN_SUMS, LEAST_LOG
+from fastdp.estimators.accelerate import LEAST_LOG
 from fastdp.estimators.ibu import FIRST_GAP, METHODS, MOST_EVALUATIONS, ibu, maximise
 from fastdp.estimators.intervals import likelihood_spread
 from fastdp.estimators.problem import Problem, check_possible, read_counts, read_start
 from fastdp.estimators.result import Estimate
 from fastdp.estimators.run import certificate
+
+BETWEEN_SUMS = 16
+"""Steps of EM after which sums that rounding has moved are set to 1 again."""
 
 
 def ibu_many(

@@ -105,10 +105,14 @@ class Problem:
             return g, -math.inf
         return g, likelihood
 
-    @property
-    def plain_gradient(self) -> Callable[[np.ndarray], tuple[np.ndarray, float]]:
-        """The gradient without its checks, for loops that know they stay inside the simplex."""
-        return self._terms[0].gradient if len(self._terms) == 1 else self.gradient
+    def iterate(self, p: np.ndarray, steps: int) -> np.ndarray:
+        """So many steps of EM from ``p``, with nobody to tell of them."""
+        if len(self._terms) == 1:
+            return self._terms[0].iterate(p, steps)
+        for _ in range(steps):
+            p = p * self.gradient(p)[0]
+            p /= p.sum()
+        return p
 
     def columns(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The entries of these inputs and of all outputs that occurred, side by side, and the shares of the latter.
@@ -135,7 +139,8 @@ class _Term:
     def __init__(self, channel: Channel, q: np.ndarray) -> None:
         self._channel, self._q = channel, q
         self._seen = np.flatnonzero(q)
-        self.gradient = channel.prepare(q).gradient
+        observed = channel.prepare(q)
+        self.gradient, self.iterate = observed.gradient, observed.iterate
 
     def columns(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         part = self._channel.select(rows, self._seen)

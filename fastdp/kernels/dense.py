@@ -13,7 +13,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from fastdp.kernels.jit import inlined, kernel, summed
-from fastdp.kernels.likelihood import sum_logs, weigh
+from fastdp.kernels.likelihood import normalize_product, sum_logs, weigh
 
 BLOCK = 8
 """Rows that are read together; lists of rows are padded to a multiple of it."""
@@ -77,6 +77,18 @@ def _weigh_rows(counts, d0, d1, d2, d3, d4, d5, d6, d7, d):
     return w0, w1, w2, w3, w4, w5, w6, w7
 
 
+@inlined
+def _gradient(stored, listed, counts, p, d, out):
+    """As ``step_dense`` without the likelihood."""
+    out[:] = 0.0
+    for i in range(0, listed.size, BLOCK):
+        r0, r1, r2, r3 = stored[listed[i]], stored[listed[i + 1]], stored[listed[i + 2]], stored[listed[i + 3]]
+        r4, r5, r6, r7 = stored[listed[i + 4]], stored[listed[i + 5]], stored[listed[i + 6]], stored[listed[i + 7]]
+        d0, d1, d2, d3, d4, d5, d6, d7 = _dots(r0, r1, r2, r3, r4, r5, r6, r7, p)
+        weights = _weigh_rows(counts[i : i + BLOCK], d0, d1, d2, d3, d4, d5, d6, d7, d[i : i + BLOCK])
+        _add_rows(r0, r1, r2, r3, r4, r5, r6, r7, weights, out)
+
+
 @kernel
 def step_dense(stored, listed, counts, p, d, out):
     """Write the sums over outputs y of counts[y] C[x, y] / d[y], d = p C; the result is the sum of counts[y] ln d[y].
@@ -85,14 +97,20 @@ def step_dense(stored, listed, counts, p, d, out):
           counted of them; padding has count 0; d has as many entries, of scratch.
     Post: an output with count > 0 and d = 0 is left out of the sums and makes the result -inf.
     """
-    out[:] = 0.0
-    for i in range(0, listed.size, BLOCK):
-        r0, r1, r2, r3 = stored[listed[i]], stored[listed[i + 1]], stored[listed[i + 2]], stored[listed[i + 3]]
-        r4, r5, r6, r7 = stored[listed[i + 4]], stored[listed[i + 5]], stored[listed[i + 6]], stored[listed[i + 7]]
-        d0, d1, d2, d3, d4, d5, d6, d7 = _dots(r0, r1, r2, r3, r4, r5, r6, r7, p)
-        weights = _weigh_rows(counts[i : i + BLOCK], d0, d1, d2, d3, d4, d5, d6, d7, d[i : i + BLOCK])
-        _add_rows(r0, r1, r2, r3, r4, r5, r6, r7, weights, out)
+    _gradient(stored, listed, counts, p, d, out)
     return sum_logs(counts, d)
+
+
+@kernel
+def iterate_dense(stored, listed, counts, steps, d, g, p):
+    """Take steps of EM on p in place: p <- p G, divided by its sum.
+
+    Pre:  as for ``step_dense``; g has as many entries as p, of scratch.
+    Post: p sums to 1 to rounding; it is nan where no output that was counted has a probability.
+    """
+    for _ in range(steps):
+        _gradient(stored, listed, counts, p, d, g)
+        normalize_product(g, p)
 
 
 @inlined

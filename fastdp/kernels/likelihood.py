@@ -77,6 +77,17 @@ def sum_logs(counts, d):
     return -np.inf if impossible else total
 
 
+@summed
+def normalize_product(factors, p):
+    """Multiply each p[i] by factors[i], then divide all by their sum."""
+    total = 0.0
+    for i in range(p.size):
+        p[i] *= factors[i]
+        total += p[i]
+    for i in range(p.size):
+        p[i] /= total
+
+
 @kernel
 def step_weights(counts, floor, d):
     """Write counts / d over d; the result is the sum of counts ln d. No d counts as less than ``floor``.

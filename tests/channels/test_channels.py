@@ -74,6 +74,23 @@ def test_gradient__agrees_with_the_matrix(case: Case):
 
 
 @every_kind
+def test_iterate__is_em_by_hand(case: Case):
+    channel, matrix = case.make(), case.matrix()
+    start, _, counts = inputs_of(matrix)
+    start /= start.sum()
+    counts[start @ matrix < 1e-9] = 0.0
+    counts += counts.sum() == 0
+    p = start
+    for _ in range(3):
+        d = p @ matrix
+        p = p * (matrix @ np.divide(counts, d, out=np.zeros(d.size), where=counts > 0)) / counts.sum()
+    given = start.copy()
+    assert close(channel.prepare(counts).iterate(given, 3), p, case.error * 100)
+    assert np.array_equal(given, start)
+    assert close(channel.prepare(counts).iterate(start, 0), start, 1e-15)
+
+
+@every_kind
 def test_select__is_a_part_of_the_matrix(case: Case):
     channel = case.make()
     dense = channel.dense()
