@@ -43,9 +43,6 @@ class BitScratch(NamedTuple):
     tile: np.ndarray  # uint64[128]: the outcomes
     tile_bytes: np.ndarray  # the same, as uint8
     truth: np.ndarray  # uint64[128]: outcomes of a second kind
-    lanes: np.ndarray  # uint8[8192]: outcomes, one per byte
-    lane_words: np.ndarray  # the same, as uint64
-    spread: np.ndarray  # uint64[256]: the bits of a byte, one per byte
     pending: np.ndarray  # int64[16]: places of words to finish
     counters: np.ndarray  # uint64[16]
     blocks: np.ndarray  # uint32[256]
@@ -53,7 +50,7 @@ class BitScratch(NamedTuple):
 
 def make_bit_scratch() -> BitScratch:
     """Fresh working memory for one thread."""
-    raw, tile, lane_words = np.zeros(GROUP_WORDS, np.uint32), np.zeros(TILE_WORDS, np.uint64), np.zeros(1024, np.uint64)
+    raw, tile = np.zeros(GROUP_WORDS, np.uint32), np.zeros(TILE_WORDS, np.uint64)
     return BitScratch(
         raw=raw,
         words=raw.view(np.uint64),
@@ -61,9 +58,6 @@ def make_bit_scratch() -> BitScratch:
         tile=tile,
         tile_bytes=tile.view(np.uint8),
         truth=np.zeros(TILE_WORDS, np.uint64),
-        lanes=lane_words.view(np.uint8),
-        lane_words=lane_words,
-        spread=np.unpackbits(np.arange(256, dtype=np.uint8), bitorder="little").view(np.uint64),
         pending=np.zeros(GROUP_BLOCKS, np.int64),
         counters=np.zeros(GROUP_BLOCKS, np.uint64),
         blocks=np.zeros(GROUP_WORDS, np.uint32),
