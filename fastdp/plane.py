@@ -26,17 +26,17 @@ class Plane:
         self._east = np.array([-math.sin(lam), math.cos(lam), 0.0])
         self._north = np.array([-sin * math.cos(lam), -sin * math.sin(lam), cos])
         self._up = np.array([cos * math.cos(lam), cos * math.sin(lam), sin])
-        self._origin = np.array([float(part) for part in _place(np.array(latitude), np.array(longitude))])
+        self._origin = np.array([float(part) for part in place(np.array(latitude), np.array(longitude))])
+
+    @property
+    def frame(self) -> np.ndarray:
+        """The origin and the directions east, north and up, as rows, for kernels."""
+        return np.array([self._origin, self._east, self._north, self._up])
 
     def project(self, latitude: np.ndarray, longitude: np.ndarray) -> list[np.ndarray]:
         """Metres east and north of the origin."""
-        good = (np.abs(latitude) <= 90) & (np.abs(longitude) <= 180)  # false for nan
-        if not good.all():
-            raise DomainError(
-                f"{self._owner}: latitudes must be from -90 to 90 and longitudes from -180 to 180, without NaN; values "
-                "withheld"
-            )
-        away = [part - start for part, start in zip(_place(latitude, longitude), self._origin, strict=True)]
+        check_degrees(self._owner, latitude, longitude)
+        away = [part - start for part, start in zip(place(latitude, longitude), self._origin, strict=True)]
         east, north, up = (sum(axis[k] * away[k] for k in range(3)) for axis in (self._east, self._north, self._up))
         if (up < -AXIS).any():
             raise DomainError(f"{self._owner}: points lie on the other side of the globe than the origin; move it")
@@ -57,7 +57,16 @@ class Plane:
         return latitude, np.degrees(np.arctan2(y, x))
 
 
-def _place(latitude: np.ndarray, longitude: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def check_degrees(owner: str, latitude: np.ndarray, longitude: np.ndarray) -> None:
+    """Refuse what is no place on the globe."""
+    good = (np.abs(latitude) <= 90) & (np.abs(longitude) <= 180)  # false for nan
+    if not good.all():
+        raise DomainError(
+            f"{owner}: latitudes must be from -90 to 90 and longitudes from -180 to 180, without NaN; values withheld"
+        )
+
+
+def place(latitude: np.ndarray, longitude: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Points of the globe in space, in metres from its centre."""
     phi, lam = np.radians(latitude), np.radians(longitude)
     sin, cos = np.sin(phi), np.cos(phi)
