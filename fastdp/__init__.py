@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     )
     from fastdp.estimators.ibu import ibu
     from fastdp.estimators.inversion import invert
+    from fastdp.estimators.privic import Privic, privic
     from fastdp.estimators.reports import estimate
     from fastdp.estimators.result import Estimate
     from fastdp.mechanisms.attributes import SampleAndFake, SampleOne, SplitBudget
     from fastdp.mechanisms.blahut_arimoto import BlahutArimoto
     from fastdp.mechanisms.dbitflip import DBitFlip
     from fastdp.mechanisms.discrete_gaussian import DiscreteGaussian
+    from fastdp.mechanisms.finite import Remapped
     from fastdp.mechanisms.gaussian import Gaussian
     from fastdp.mechanisms.geometric import Geometric
     from fastdp.mechanisms.grid import GridGeometric, GridLaplace
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from fastdp.mechanisms.staircase import Staircase
     from fastdp.mechanisms.subset import SubsetSelection
     from fastdp.mechanisms.summed_histogram import SummedHistogram
+    from fastdp.mechanisms.tight import TightConstraints
     from fastdp.mechanisms.unary import ThresholdedHistogram, UnaryEncoding
     from fastdp.parallel import get_threads, set_threads
     from fastdp.privacy import Privacy
@@ -68,12 +71,14 @@ _HOMES = {
     ),
     "fastdp.estimators.ibu": ("ibu",),
     "fastdp.estimators.inversion": ("invert",),
+    "fastdp.estimators.privic": ("Privic", "privic"),
     "fastdp.estimators.reports": ("estimate",),
     "fastdp.estimators.result": ("Estimate",),
     "fastdp.mechanisms.attributes": ("SampleAndFake", "SampleOne", "SplitBudget"),
     "fastdp.mechanisms.blahut_arimoto": ("BlahutArimoto",),
     "fastdp.mechanisms.dbitflip": ("DBitFlip",),
     "fastdp.mechanisms.discrete_gaussian": ("DiscreteGaussian",),
+    "fastdp.mechanisms.finite": ("Remapped",),
     "fastdp.mechanisms.gaussian": ("Gaussian",),
     "fastdp.mechanisms.geometric": ("Geometric",),
     "fastdp.mechanisms.grid": ("GridGeometric", "GridLaplace"),
@@ -92,6 +97,7 @@ _HOMES = {
     "fastdp.mechanisms.staircase": ("Staircase",),
     "fastdp.mechanisms.subset": ("SubsetSelection",),
     "fastdp.mechanisms.summed_histogram": ("SummedHistogram",),
+    "fastdp.mechanisms.tight": ("TightConstraints",),
     "fastdp.mechanisms.unary": ("ThresholdedHistogram", "UnaryEncoding"),
     "fastdp.parallel": ("get_threads", "set_threads"),
     "fastdp.privacy": ("Privacy",),
@@ -135,7 +141,9 @@ __all__ = [
     "Plan",
     "PlanarLaplace",
     "Privacy",
+    "Privic",
     "RandomizedResponse",
+    "Remapped",
     "Rng",
     "SampleAndFake",
     "SampleOne",
@@ -146,6 +154,7 @@ __all__ = [
     "SubsetSelection",
     "SummedHistogram",
     "ThresholdedHistogram",
+    "TightConstraints",
     "UnaryEncoding",
     "UnsafeRngError",
     "__version__",
@@ -154,6 +163,7 @@ __all__ = [
     "ibu",
     "invert",
     "measures",
+    "privic",
     "sanitize",
     "set_threads",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The PRIVIC loop: collect with a mechanism, estimate the prior from its reports, build the mechanism for it, repeat."""
+"""The PRIVIC loop: collect with a mechanism, estimate the prior from its reports, and build the mechanism for it."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def privic(
 
     ``mechanism`` is the first one, with ``for_prior``, such as a `BlahutArimoto` with a uniform prior. Each round calls
     ``collect(mechanism)`` for a batch of reports, in any container, estimates the distribution of the true values from
-    them by IBU, and goes on with ``mechanism.for_prior`` of that. With ``pool`` all reports so far are used, each through the channel it came from
-    (generalised IBU); without, those of the last round, as published. ``regularize`` is that of :func:`estimate`: None
-    is IBU's own limit, the maximum likelihood.
+    them by IBU, and goes on with ``mechanism.for_prior`` of that. With ``pool`` all reports so far are used, each
+    through the channel it came from (generalised IBU), which is far closer; without, those of the last round, as
+    published. ``regularize`` is that of :func:`estimate`: None is IBU's own limit, the maximum likelihood.
 
     The cost depends on who is asked, so ``people`` has no default. ``"fresh"``: no person in more than one round; each
     pays for one report, and ``privacy`` is the dearest round's. ``"same"``: people may report in every round; their

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from fastdp import validation
+from fastdp.errors import ParameterError
 from fastdp.mechanisms.additive import set_fields
-from fastdp.mechanisms.metric import MatrixMechanism, read_distance, read_prior
+from fastdp.mechanisms.finite import read_prior
+from fastdp.mechanisms.metric import MatrixMechanism, read_distance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -19,7 +21,7 @@ class BlahutArimoto(MatrixMechanism):
     The fixed point has the least mutual information between values and reports among all mechanisms with its expected
     distance under ``prior``. It is found by alternating q and the mechanism, from a uniform q, so many ``iterations``.
     2 beta-d-private at most; `privacy` states what it is. The prior is public, or an estimate from private reports:
-    alternating with `estimate` is the PRIVIC loop. Counts are divided by their sum.
+    `privic` alternates the two. Counts are divided by their sum.
 
     2 random bytes per report for most. [Blahut 1972; Arimoto 1972; Biswas, Palamidessi 2023]
 
@@ -49,6 +51,16 @@ class BlahutArimoto(MatrixMechanism):
         reports = np.full(len(prior), 1 / len(prior))
         for _ in range(iterations):
             matrix = reports * kernel
-            matrix /= matrix.sum(axis=1, keepdims=True)
+            with np.errstate(invalid="ignore"):
+                matrix /= matrix.sum(axis=1, keepdims=True)
             reports = prior @ matrix
+        if not np.isfinite(matrix).all():
+            raise ParameterError(
+                f"{owner}: beta times the distances is beyond float64, e**-745, for values that the prior leaves out; "
+                "choose a smaller beta, or give them some of the prior"
+            )
         self._set_up(matrix)
+
+    def for_prior(self, prior: Any) -> BlahutArimoto:
+        """The same mechanism made for another prior."""
+        return replace(self, prior=prior)

@@ -13,17 +13,15 @@ import numpy as np
 from fastdp import rounding, validation
 from fastdp.channels import GridChannel
 from fastdp.channels.planar import mirrored
-from fastdp.columns.categories import out_of_domain, read_codes
-from fastdp.columns.domain import Domain
-from fastdp.columns.numeric import Nulls
+from fastdp.columns.categories import out_of_domain
 from fastdp.errors import ParameterError
 from fastdp.kernels.rows import Rows, add_offsets, fill_rows
 from fastdp.mechanisms.additive import set_fields
+from fastdp.mechanisms.finite import FiniteMechanism
 from fastdp.noise import offsets
 from fastdp.noise.rows import SPARE, arrange, realise_offsets
-from fastdp.noise.runner import run
+from fastdp.noise.runner import Block
 from fastdp.privacy import Privacy
-from fastdp.random.rng import Rng, resolve
 
 LARGEST_GRID = 1 << 18
 """Cells of a grid: 512 by 512."""
@@ -52,7 +50,7 @@ def _build(quarter: Callable[[float, int, int], np.ndarray], rate: float, shape:
     )
 
 
-class _GridNoise:
+class _GridNoise(FiniteMechanism):
     """What both kinds of noise on a grid share."""
 
     __slots__ = ()
@@ -116,11 +114,17 @@ class _GridNoise:
     def _table(self) -> _Table:
         return _build(self._quarter, self._rate, self.shape)
 
-    def randomize(self, values: Any, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
-        """One cell per cell, both numbered row by row, in the caller's own kind of container."""
-        owner = type(self).__name__
-        column = read_codes(owner, values, Domain.read(owner, self.shape[0] * self.shape[1]), nulls=nulls)
-        table, (rows, columns) = self._table(), self.shape
+    def _values(self) -> int:
+        return self.shape[0] * self.shape[1]  # type: ignore[no-any-return]
+
+    def _losses(self, loss: Any) -> tuple[Any, Any]:
+        if not isinstance(loss, str):
+            return loss, None
+        rows, columns = np.divmod(np.arange(self._values()), self.shape[1])
+        return loss, np.stack((rows, columns), axis=1) * self.cell
+
+    def _block(self) -> Block:
+        owner, table, (rows, columns) = type(self).__name__, self._table(), self.shape
 
         def block(key: Any, slot: Any, _first: int, codes: np.ndarray, memory: Any, result: np.ndarray) -> None:
             drawn = memory.noise[: codes.size]
@@ -128,7 +132,7 @@ class _GridNoise:
             if add_offsets(_signed(codes), drawn, table.down, table.across, rows, columns, result):
                 raise out_of_domain(owner)
 
-        return run(owner, column, resolve(owner, rng), block)
+        return block
 
 
 def _signed(codes: np.ndarray) -> np.ndarray:

@@ -9,16 +9,14 @@ import numpy as np
 
 from fastdp import rounding, validation
 from fastdp.channels import DenseChannel
-from fastdp.columns.categories import out_of_domain, read_codes
-from fastdp.columns.domain import Domain
-from fastdp.columns.numeric import Nulls
+from fastdp.columns.categories import out_of_domain
 from fastdp.errors import ParameterError
 from fastdp.kernels.rows import fill_rows
 from fastdp.mechanisms.additive import set_fields
+from fastdp.mechanisms.finite import FiniteMechanism
 from fastdp.noise.rows import arrange, realise_row, to_floats
-from fastdp.noise.runner import run
+from fastdp.noise.runner import Block
 from fastdp.privacy import Privacy
-from fastdp.random.rng import Rng, resolve
 
 LARGEST_MATRIX = 1024
 LOG_ERROR = 2.0**-43
@@ -42,20 +40,7 @@ def read_distance(owner: str, distance: Any) -> np.ndarray:
     return matrix
 
 
-def read_prior(owner: str, prior: Any, size: int) -> np.ndarray:
-    """A distribution over the values, or counts, which are divided by their sum; copied, read-only."""
-    try:
-        vector = np.array(prior, np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{owner}: prior must be {size} numbers") from None
-    if vector.shape != (size,) or not np.isfinite(vector).all() or (vector < 0).any() or not vector.sum() > 0:
-        raise ParameterError(f"{owner}: prior must be {size} finite numbers >= 0, not all of them 0")
-    vector /= vector.sum()
-    vector.setflags(write=False)
-    return vector
-
-
-class MatrixMechanism:
+class MatrixMechanism(FiniteMechanism):
     """What mechanisms with a matrix share: reports drawn from integers, and the guarantee of those integers.
 
     Values and reports are the numbers of the rows and columns of ``distance``.
@@ -92,10 +77,18 @@ class MatrixMechanism:
         """The channel between the values, that of the integers that are drawn from."""
         return self._channel
 
-    def randomize(self, values: Any, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
-        """One report per value, both by their numbers, in the caller's own kind of container."""
+    def _values(self) -> int:
+        return len(self.distance)
+
+    def _losses(self, loss: Any) -> tuple[Any, Any]:
+        if not isinstance(loss, str):
+            return loss, None
+        validation.one_of(type(self).__name__, "loss", loss, ("absolute", "squared", "zero-one"))
+        named = {"absolute": self.distance, "squared": self.distance**2}
+        return named.get(loss, (self.distance > 0).astype(np.float64)), None
+
+    def _block(self) -> Block:
         owner = type(self).__name__
-        column = read_codes(owner, values, Domain.read(owner, len(self.distance)), nulls=nulls)
 
         def block(key: Any, slot: Any, _first: int, codes: np.ndarray, memory: Any, result: np.ndarray) -> None:
             drawn = memory.noise[: codes.size]
@@ -103,7 +96,7 @@ class MatrixMechanism:
                 raise out_of_domain(owner)
             result[:] = drawn
 
-        return run(owner, column, resolve(owner, rng), block)
+        return block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -12,7 +12,8 @@ import numpy as np
 from fastdp import validation
 from fastdp.errors import ParameterError
 from fastdp.mechanisms.additive import set_fields
-from fastdp.mechanisms.metric import MatrixMechanism, read_distance, read_prior
+from fastdp.mechanisms.finite import read_prior
+from fastdp.mechanisms.metric import MatrixMechanism, read_distance
 
 LARGEST_PROGRAM = 100
 TOLERANCE = 1e-10
