@@ -26,6 +26,7 @@ from fastdp.channels import (
 )
 from fastdp.channels.hadamard import HadamardChannel
 from fastdp.channels.planar import geometric_masses, laplace_masses
+from fastdp.channels.remapped import RemappedChannel
 from fastdp.channels.window import WindowChannel
 
 
@@ -206,6 +207,11 @@ def _cases() -> list[Case]:
             "cascade",
             lambda: CascadeChannel(GeometricChannel(6, 0.8), Channel.from_matrix(random_matrix(6, 9))),
             lambda: geometric(6, 0.8) @ random_matrix(6, 9),
+        ),
+        Case(
+            "remapped",
+            lambda: RemappedChannel(GeometricChannel(6, 0.8), np.array([2, 2, 0, 5, 5, 5]), 6),
+            lambda: geometric(6, 0.8) @ np.eye(6)[[2, 2, 0, 5, 5, 5]],
         ),
         Case("cohorts", _cohorts, lambda: np.stack([_cohorts().row(x) for x in range(11)])),
     ]
