@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
+import signal
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,62 +13,142 @@ from typing import Any
 
 import click
 
+FORMATS = click.Choice(["parquet", "arrow", "csv"])
+
 
 @click.command("sanitize")
-@click.argument("source", metavar="IN", type=click.Path(exists=True, dir_okay=False))
+@click.argument("source", metavar="IN", type=click.Path(exists=True, allow_dash=True))
 @click.option(
     "-p", "--plan", "plan_path", required=True, type=click.Path(exists=True, dir_okay=False), help="The plan, in TOML."
 )
-@click.option("-o", "--output", type=click.Path(), help="The file to write; it must not exist.")
-@click.option("--force", is_flag=True, help="Replace an existing output.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(allow_dash=True),
+    help='The file to write, which must not exist; a new folder if it ends in "/"; "-" for standard output.',
+)
+@click.option("--from", "input_format", type=FORMATS, help="The format of IN, where its content and name do not tell.")
+@click.option("--to", "output_format", type=FORMATS, help="The format of OUT, where its name does not tell.")
+@click.option("--receipt", type=click.Path(dir_okay=False), help="Where the receipt goes; default: OUT.receipt.json.")
+@click.option("--shuffle", is_flag=True, help="Release the rows in a random order: for inputs that are sorted.")
+@click.option("--force", is_flag=True, help="Replace an existing output file.")
 @click.option("-n", "--dry-run", is_flag=True, help="Check plan and file, say what would be done, write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print the receipt as JSON.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the receipt as JSON; on standard error if the data are on output."
+)
+@click.option("-v", "--verbose", is_flag=True, help="Say what is done, stage by stage.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
-    source: str, plan_path: str, output: str | None, *, force: bool, dry_run: bool, as_json: bool, quiet: bool
+    source: str,
+    plan_path: str,
+    output: str | None,
+    *,
+    input_format: str | None,
+    output_format: str | None,
+    receipt: str | None,
+    shuffle: bool,
+    force: bool,
+    dry_run: bool,
+    as_json: bool,
+    verbose: bool,
+    quiet: bool,
 ) -> None:
-    """Sanitize the Parquet or Arrow file IN, column by column, as its plan says.
+    """Sanitize IN, column by column, as its plan says.
+
+    IN is a Parquet, Arrow or CSV file, a folder of Parquet files, or "-" for standard input (Arrow stream or CSV). The
+    format of the output follows its ending: .parquet, .arrow, .arrows (a stream), .csv, or "/" for a new folder.
 
     The output appears when it is complete, with a receipt beside it (OUT.receipt.json); on any error nothing is left.
+    Standard output cannot be taken back: on an error it ends early, and the exit status tells (in a shell's pipe, set
+    pipefail); an Arrow stream then has no end marker.
 
     \b
     Examples:
       fastdp plan init people.parquet > plan.toml
       fastdp sanitize people.parquet -p plan.toml --dry-run
       fastdp sanitize people.parquet -p plan.toml -o private.parquet
+      fastdp sanitize people.csv -p plan.toml -o private.csv --shuffle
+      fastdp sanitize parts/ -p plan.toml -o private/
+      zcat people.csv.gz | fastdp sanitize - -p plan.toml -o - --receipt r.json | gzip > private.csv.gz
     """
     if output is None and not dry_run:
         raise click.UsageError("say where to write: -o OUT (or try it with --dry-run)")
-    from pathlib import Path
-
+    if quiet and verbose:
+        raise click.UsageError("-q and -v contradict each other")
+    from fastdp.random.rng import Rng
     from fastdp.tables.plan import Plan
-    from fastdp.tables.receipt import Receipt
-    from fastdp.tables.sanitize import Job, sanitize
+    from fastdp.tables.sanitize import Job
 
     plan = Plan.load(plan_path)
-    if dry_run:
-        job = Job(source, plan)
+    with _said(verbose=verbose), _ended_by_signals():
+        job = Job(source, plan, input_format=input_format, shuffle=shuffle)
+        place = None
         if output is not None:
-            job.check_output(Path(output), force=force)
-        if as_json:
-            guarantee = Receipt(plan, job.source.rows or 0, unsafe=False).to_dict()["guarantee"]
-            click.echo(json.dumps({"rows": job.source.rows, "guarantee": guarantee}, indent=2, ensure_ascii=False))
-        else:
-            from fastdp.cli.plan import show
-
-            show(plan)
-        return
-    assert output is not None
-    with _shown_warnings(quiet=quiet), _progress(quiet=quiet) as progress:
-        receipt = sanitize(source, plan, output, force=force, progress=progress)
+            place = job.place(output, receipt=receipt, output_format=output_format, force=force)
+        if dry_run or place is None:
+            _explain(job, as_json=as_json)
+            return
+        with _shown_warnings(quiet=quiet), _progress(quiet=quiet or output == source == "-") as progress:
+            made = job.write(place, Rng(), progress)
     if as_json:
-        click.echo(receipt.to_json(), nl=False)
+        click.echo(made.to_json(), nl=False, err=output == "-")
     if not quiet:
         from fastdp.tables.explain import explain_total
 
-        click.echo(f"{receipt.rows:,} records written to {output}", err=True)
+        click.echo(f"{made.rows:,} records written to {'standard output' if output == '-' else output}", err=True)
         for line in explain_total(plan):
             click.echo(line, err=True)
+
+
+def _explain(job: Any, *, as_json: bool) -> None:
+    """What would be done."""
+    from fastdp.tables.receipt import Receipt
+
+    if as_json:
+        guarantee = Receipt(job.plan, job.source.rows or 0, unsafe=False).to_dict()["guarantee"]
+        click.echo(json.dumps({"rows": job.source.rows, "guarantee": guarantee}, indent=2, ensure_ascii=False))
+    else:
+        from fastdp.cli.plan import show
+
+        show(job.plan)
+
+
+@contextmanager
+def _said(*, verbose: bool) -> Iterator[None]:
+    """What the stages report, on standard error."""
+    if not verbose:
+        yield
+        return
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(relativeCreated)8.0f ms  %(message)s"))
+    log = logging.getLogger("fastdp")
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """A polite end, as by Ctrl-C, for the signals that ask for one: nothing is left behind."""
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {}
+    try:
+        for name in names:
+            number = getattr(signal, name)
+            if signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, lambda number, _: sys.exit(128 + number))
+    except ValueError:  # not on the main thread
+        pass
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

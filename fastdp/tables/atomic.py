@@ -17,11 +17,16 @@ from fastdp.errors import OutputExistsError
 
 
 class AtomicFile:
-    """A file on its way to ``path``; ``commit`` puts it there, ``discard`` removes every trace."""
+    """A file on its way to ``path``.
+
+    ``commit`` puts it there and ``settle`` leaves it there; until then ``discard`` removes every trace, so that several
+    files come together or not at all.
+    """
 
     def __init__(self, path: Path, *, force: bool) -> None:
         check_free(path, force=force)
         self._path, self._force = path, force
+        self._placed = False
         self._partial = path.parent / f".{path.name[:100]}.{secrets.token_hex(8)}.partial"
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
         self.file: IO[bytes] = os.fdopen(os.open(self._partial, flags, 0o600), "wb")
@@ -36,9 +41,14 @@ class AtomicFile:
         """Give the flushed file its final name."""
         if self._force:
             self._partial.replace(self._path)
+            self._placed = True
         else:
             self._link()
-        _flush_folder(self._path.parent)
+        flush_folder(self._path.parent)
+
+    def settle(self) -> None:
+        """Nothing can go wrong any more: the file stays."""
+        self._placed = False
 
     def _link(self) -> None:
         """Rename, but never over a file that came in the meantime."""
@@ -49,14 +59,19 @@ class AtomicFile:
         except OSError:  # a file system without links
             check_free(self._path, force=False)
             self._partial.replace(self._path)
+            self._placed = True
         else:
+            self._placed = True
             self._partial.unlink()
 
     def discard(self) -> None:
-        """Remove what was written; nothing to do after a commit."""
+        """Remove what was written; nothing to do once it is settled."""
         with contextlib.suppress(OSError):
             self.file.close()
         self._partial.unlink(missing_ok=True)
+        if self._placed:
+            self._path.unlink(missing_ok=True)
+            self._placed = False
 
 
 def check_free(path: Path, *, force: bool) -> None:
@@ -73,7 +88,8 @@ def exists(path: Path) -> OutputExistsError:
     return OutputExistsError(f"sanitize: output {str(path)!r} exists; choose another name, or force it to be replaced")
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
+    """The folder's own entries are on the disk, where the system can promise that."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,4 +1,4 @@
-"""Arrow IPC files (Feather version 2), in and out."""
+"""Arrow's own format: files (Feather version 2) and streams, in and out."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fastdp.errors import InputCorruptError
 from fastdp.tables.receipt import METADATA_KEY, Receipt
-from fastdp.tables.sinks import FileSink
+from fastdp.tables.sinks import FileSink, StreamSink, Target, writable
 from fastdp.tables.sources import intact, suitable_rows
+from fastdp.tables.streams import ByteStream, standard_output
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+END = b"\xff\xff\xff\xff\0\0\0\0"
+"""What a stream that is complete ends with."""
+FILE_START = 8
+"""Bytes of an Arrow file before the stream inside it."""
 
 
 class IpcSource:
@@ -43,20 +50,75 @@ class IpcSource:
                 yield batch.slice(start, rows)
 
 
+class IpcStreamSource:
+    """An Arrow stream; one of its own batches is in memory at a time, and its end must be marked as such."""
+
+    rows: int | None = None
+
+    def __init__(self, stream: ByteStream, path: Path | None, *, in_file: bool = False) -> None:
+        import pyarrow as pa
+
+        self.path = path
+        self._stream = stream
+        if in_file:  # from a pipe, an Arrow file is the stream that it holds
+            stream.read(FILE_START)
+        with intact(stream.name):
+            self._reader = pa.ipc.open_stream(pa.PythonFile(stream, mode="r"))
+            self.schema: pa.Schema = self._reader.schema
+
+    def cancel(self) -> None:
+        self._stream.cancel()
+
+    def batches(self, columns: list[str], rows: int | None, encoded: list[str]) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        rows = rows or suitable_rows(self.schema)
+        while True:
+            with intact(self._stream.name):
+                try:
+                    batch = self._reader.read_next_batch().select(columns)
+                except StopIteration:
+                    break
+            for start in range(0, batch.num_rows, rows):
+                yield batch.slice(start, rows)
+        if self._stream.tail != END:
+            raise InputCorruptError(
+                f"sanitize: {self._stream.name} ends without its end marker: its writer did not finish it"
+            )
+
+
+def _schema_with(schema: pa.Schema, receipt: Receipt) -> pa.Schema:
+    """The receipt inside stands before the rows, so it cannot know how many there are."""
+    return schema.with_metadata({METADATA_KEY: replace(receipt, rows=None).to_json()})
+
+
 class IpcSink(FileSink):
-    """An Arrow file; the receipt inside it cannot know the number of rows, the one beside it does."""
+    """An Arrow file or stream; the receipt inside it cannot know the number of rows, the one beside it does."""
 
     keeps_buffers = True
 
-    def __init__(self, path: Path, schema: pa.Schema, receipt: Receipt, *, force: bool) -> None:
+    def __init__(self, target: Target, schema: pa.Schema, receipt: Receipt, *, stream: bool) -> None:
         import pyarrow as pa
 
-        text = replace(receipt, rows=None).to_json()
-        self._schema = schema.with_metadata({METADATA_KEY: text})
-        super().__init__(path, lambda file: pa.ipc.new_file(file, self._schema), force=force)
+        self._schema = _schema_with(schema, receipt)
+        open_writer = pa.ipc.new_stream if stream else pa.ipc.new_file
+        super().__init__(target, lambda file: open_writer(file, self._schema))
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_batch(batch.replace_schema_metadata(self._schema.metadata))
+        with writable():
+            self._writer.write_batch(batch.replace_schema_metadata(self._schema.metadata))
 
-    def _abandon(self) -> None:
-        self._writer.close()
+
+class IpcStreamSink(StreamSink):
+    """An Arrow stream on standard output; unless all went well it has no end marker."""
+
+    keeps_buffers = True
+
+    def __init__(self, target: Target, schema: pa.Schema, receipt: Receipt) -> None:
+        import pyarrow as pa
+
+        self._schema = _schema_with(schema, receipt)
+        file = standard_output("arrows")
+        super().__init__(target, file, lambda: pa.ipc.new_stream(file, self._schema))
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        with writable():
+            self._writer.write_batch(batch.replace_schema_metadata(self._schema.metadata))

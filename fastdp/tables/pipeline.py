@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 DEPTH = 1
@@ -27,26 +29,51 @@ class Pipeline:
     def __init__(self) -> None:
         self._stop = threading.Event()
         self._failure: BaseException | None = None
+        self._seconds = {"read": 0.0, "work": 0.0, "write": 0.0}
 
-    def run(self, items: Iterator[Any], work: Callable[[Any], Any], write: Callable[[Any], None]) -> None:
+    @property
+    def busy(self) -> str:
+        """What each stage took, without waiting for the others."""
+        return ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in self._seconds.items())
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self._seconds[stage] += time.perf_counter() - began
+
+    def run(
+        self,
+        items: Iterator[Any],
+        work: Callable[[Any], Any],
+        write: Callable[[Any], None],
+        cancel: Callable[[], None] | None = None,
+    ) -> None:
+        """All items; ``cancel`` wakes a reader that waits, when the others have stopped."""
         inbox: queue.Queue[Any] = queue.Queue(DEPTH)
         outbox: queue.Queue[Any] = queue.Queue(DEPTH)
 
         def read() -> None:
-            for item in items:
+            while True:
+                with self._timed("read"):
+                    item = next(items, _END)
                 self._put(inbox, item)
-            self._put(inbox, _END)
+                if item is _END:
+                    return
 
         def drain() -> None:
             while (item := self._get(outbox)) is not _END:
-                write(item)
+                with self._timed("write"):
+                    write(item)
 
         threads = [threading.Thread(target=self._guarded, args=(task,), daemon=True) for task in (read, drain)]
         for thread in threads:
             thread.start()
         try:
             while (item := self._get(inbox)) is not _END:
-                self._put(outbox, work(item))
+                with self._timed("work"):
+                    item = work(item)
+                self._put(outbox, item)
                 item = None  # not held while waiting for the next
             self._put(outbox, _END)
             threads[1].join()
@@ -55,6 +82,8 @@ class Pipeline:
         finally:
             if threads[1].is_alive():
                 self._stop.set()
+            if self._stop.is_set() and cancel is not None:
+                cancel()
             for thread in threads:
                 thread.join()
         if self._failure is not None:

@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 import warnings
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fastdp import validation
-from fastdp.errors import FastDPError, InputCorruptError, OutputExistsError, ParameterError
+from fastdp.errors import FastDPError, InputCorruptError, ParameterError
 from fastdp.random.rng import Rng, resolve
-from fastdp.tables.atomic import check_free
+from fastdp.tables.csv_files import text_types
 from fastdp.tables.kept import keep, kept_type
 from fastdp.tables.order import OrderWatch
+from fastdp.tables.outputs import Output
 from fastdp.tables.pipeline import Pipeline
 from fastdp.tables.plan import Plan
+from fastdp.tables.policies import drop_rows
 from fastdp.tables.receipt import Receipt
-from fastdp.tables.sinks import ParquetSink, Sink, TableSink, receipt_path
-from fastdp.tables.sources import Source, open_source
+from fastdp.tables.shuffle import ShuffledSink
+from fastdp.tables.sinks import Sink, TableSink
+from fastdp.tables.sources import Cancellable, Source, open_source
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from fastdp.tables.entry import Entry
+    from fastdp.tables.group import Group
 
-ARROW_ENDINGS = (".arrow", ".feather", ".ipc")
 Progress = Callable[[int, int | None], None]
 """``progress(rows done, rows in all)``, after every batch."""
+SHUFFLE = b"shuffle"
+"""The stream of the rows' order; bytes, for the names of columns are text."""
+log = logging.getLogger("fastdp.tables")
 
 
 def sanitize(
@@ -36,6 +44,10 @@ def sanitize(
     output: str | os.PathLike[str] | None = None,
     *,
     rng: Rng | None = None,
+    shuffle: bool = False,
+    receipt: str | os.PathLike[str] | None = None,
+    input_format: str | None = None,
+    output_format: str | None = None,
     force: bool = False,
     batch_rows: int | None = None,
     progress: Progress | None = None,
@@ -44,51 +56,78 @@ def sanitize(
 
     A pandas or polars data frame comes back as one, with its rows numbered afresh; anything else as a pyarrow table.
 
-    ``source`` is a pyarrow table, record batch or reader, any object with an Arrow stream, or the path of a Parquet
-    or Arrow file; an output that ends in .arrow, .feather or .ipc is an Arrow file, any other a Parquet file. Files are
-    streamed: memory is bounded by a few batches, whatever the size of the file and its row groups. The
-    output appears when it is complete, with its receipt beside it and in its metadata; on any error nothing is left.
+    ``source`` is a pyarrow table, record batch or reader, any object with an Arrow stream, the path of a Parquet, Arrow
+    or CSV file or of a folder of Parquet files, or "-" for standard input (an Arrow stream or CSV). The format is told
+    by the first bytes, else by the ending; ``input_format`` ("parquet", "arrow" or "csv") says it where neither does.
+    Columns of CSV are read as what their mechanism takes; those that are kept stay the text that they are.
+
+    An output's format follows its ending, or ``output_format``: .parquet, .arrow (also .feather, .ipc), .arrows for an
+    Arrow stream, .csv, and a name that ends in "/" for a new folder of Parquet files. It appears when it is complete,
+    with its receipt beside it (or where ``receipt`` says) and in its metadata; on any error nothing is left. Output "-"
+    is standard output, as CSV if the source is CSV, else as an Arrow stream. That cannot be taken back: on an error it
+    ends early, an Arrow stream without its end marker, CSV without a sign but the error itself. The receipt inside
+    Arrow data stands before the rows and does not say how many there are.
+
+    Files are streamed: memory is bounded by a few batches, whatever the size of the file and its row groups; of Arrow
+    data, by the largest of their own batches. ``shuffle`` releases the rows in a uniformly random order, which hides
+    what a sorted input would tell; rows that exceed memory wait in nameless temporary files beside the output.
 
     The guarantee is ``plan.privacy``, for one record replaced by another. Results depend on the key of ``rng`` alone,
-    not on batches or threads; without one, the operating system keys the job.
+    not on batches, threads or formats; without one, the operating system keys the job.
 
     >>> import fastdp as fd, pyarrow as pa
     >>> plan = Plan(columns={"name": "drop", "ill": {"mechanism": "randomized_response", "epsilon": 1.0}})
     >>> sanitize(pa.table({"name": ["Ann", "Bob"], "ill": [True, False]}), plan).column_names
     ['ill']
     """
-    job = Job(source, plan, batch_rows=batch_rows)
-    if output is None:
-        sink = TableSink(job.schema)
-        job.run(sink, rng, progress)
-        return _same_kind(sink.table, source)
-    path = Path(output)
-    job.check_output(path, force=force)
     chosen = Rng() if rng is None else resolve("sanitize", rng)
-    return job.run(job.open_sink(path, chosen, force=force), chosen, progress)
+    job = Job(source, plan, batch_rows=batch_rows, input_format=input_format, shuffle=shuffle)
+    if output is None:
+        if receipt is not None or output_format is not None:
+            raise ParameterError("sanitize: receipt and output_format are for an output; name one")
+        sink = TableSink(job.schema)
+        job.run(sink, chosen, progress)
+        return _same_kind(sink.table, source)
+    place = job.place(output, receipt=receipt, output_format=output_format, force=force)
+    return job.write(place, chosen, progress)
 
 
 class Job:
     """A source and a plan that fit each other: names and types are checked before a record is read."""
 
-    def __init__(self, source: Any, plan: Plan, *, batch_rows: int | None = None) -> None:
+    def __init__(
+        self,
+        source: Any,
+        plan: Plan,
+        *,
+        batch_rows: int | None = None,
+        input_format: str | None = None,
+        shuffle: bool = False,
+    ) -> None:
         import pyarrow as pa
 
         if not isinstance(plan, Plan):
             raise ParameterError(f"sanitize: plan must be a fastdp.Plan, got {type(plan).__name__}")
         self._rows = None if batch_rows is None else validation.positive_integer("sanitize", "batch_rows", batch_rows)
-        self.source: Source = open_source(source)
-        self.plan = plan
+        self.source: Source = open_source(source, input_format=input_format, types=text_types(plan))
+        self.plan, self._shuffle = plan, shuffle
         plan.check_names(self.source.schema.names)
-        self._entries = [plan.columns[name] for name in self.source.schema.names if plan.columns[name].action != "drop"]
-        if not self._entries:
+        types = {entry.column: self._result_type(entry) for entry in plan.columns.values() if entry.action != "drop"}
+        for group in plan.groups:
+            types |= self._group_types(group)
+        if not types:
             raise ParameterError("sanitize: the plan drops every column; nothing would be written")
-        self.schema = pa.schema([pa.field(entry.column, self._result_type(entry)) for entry in self._entries])
-        self.plain = {
-            entry.column
-            for entry, field in zip(self._entries, self.schema, strict=True)
-            if entry.action == "randomize" and _seldom_repeats(field.type)
-        }
+        self.schema = pa.schema([pa.field(name, types[name]) for name in self.source.schema.names if name in types])
+        self._entries = [plan.columns[name] for name in self.schema.names if name in plan.columns]
+        kept = {entry.column for entry in self._entries if entry.action == "keep"}
+        self.plain = {name for name, kind in types.items() if name not in kept and _seldom_repeats(kind)}
+        rows = "an unknown number of" if self.source.rows is None else f"{self.source.rows:,}"
+        log.info("reading %s: %s, %s rows", self.source.path or "a table or stream", type(self.source).__name__, rows)
+        for entry in plan.columns.values():
+            what = entry.action if entry.mechanism is None else type(entry.mechanism).__name__
+            log.info("column %r: %s", entry.column, what)
+        for group in plan.groups:
+            log.info("columns %s: %s", group.name, type(group.mechanism).__name__)
 
     def _result_type(self, entry: Entry) -> pa.DataType:
         """The type of a column's results; for a mechanism, that of its results for no records at all."""
@@ -99,51 +138,61 @@ class Job:
             return kept_type(entry.column, kind)
         return _randomize(entry, pa.nulls(0, kind), Rng()).type
 
-    def check_output(self, path: Path, *, force: bool) -> None:
-        """Refuse an output that is the input, or that exists."""
-        given = self.source.path
-        if given is not None and path.exists() and path.samefile(given):
-            raise OutputExistsError("sanitize: the output is the input; in place is refused, choose another name")
-        for taken in (path, receipt_path(path)):
-            check_free(taken, force=force)
+    def _group_types(self, group: Group) -> dict[str, pa.DataType]:
+        """The types of a group's results, those for no records at all."""
+        import pyarrow as pa
 
-    def open_sink(self, path: Path, rng: Rng, *, force: bool) -> Sink:
-        """A file on its way: Arrow's own format by the name's ending, else Parquet."""
-        if path.suffix.lower() in ARROW_ENDINGS:
-            from fastdp.tables.ipc import IpcSink
+        nothing = [pa.nulls(0, self.source.schema.field(name).type) for name in group.columns]
+        results = _randomize_group(group, nothing, Rng())
+        return {name: result.type for name, result in zip(group.columns, results, strict=True)}
 
-            return IpcSink(path, self.schema, Receipt.of(self.plan, None, rng), force=force)
-        return ParquetSink(path, self.schema, self.plain, force=force)
+    def place(self, output: str | os.PathLike[str], **options: Any) -> Output:
+        """Where the release goes; refused if that is the input, or exists."""
+        return Output(self.source, output, **options)
 
-    def run(self, sink: Sink, rng: Rng | None, progress: Progress | None = None) -> Receipt:
+    def write(self, output: Output, rng: Rng, progress: Progress | None = None) -> Receipt:
+        """Everything from the source to the output."""
+        log.info("writing %s to %s", output.kind, output.target.path or "standard output")
+        sink = output.open(self.schema, self.plain, Receipt.of(self.plan, None, rng))
+        return self.run(sink, rng, progress, output)
+
+    def run(self, sink: Sink, rng: Rng, progress: Progress | None = None, output: Output | None = None) -> Receipt:
         """Everything from the source to the sink, which is left without a trace if anything fails."""
         try:
-            chosen = Rng() if rng is None else resolve("sanitize", rng)
-            rows, watches = 0, {entry.column: OrderWatch() for entry in self.plan.randomized}
+            if self._shuffle:
+                memory, folder = (math.inf, None) if output is None else (None, output.folder)
+                sink = ShuffledSink(sink, self.schema, rng.child(SHUFFLE), folder, memory)
+            seen = rows = 0
+            watched = [
+                *(entry.column for entry in self.plan.randomized),
+                *(n for g in self.plan.groups for n in g.columns),
+            ]
+            watches = {name: OrderWatch() for name in watched}
 
             def work(batch: pa.RecordBatch) -> pa.RecordBatch:
-                nonlocal rows
-                result = self._sanitize(batch, chosen, watches, copy=sink.keeps_buffers)
-                rows += batch.num_rows
+                nonlocal seen, rows
+                result = self._sanitize(batch, rng, watches, copy=sink.keeps_buffers)
+                seen += batch.num_rows
+                rows += result.num_rows
                 if progress is not None:
-                    progress(rows, self.source.rows)
+                    progress(seen, self.source.rows)
                 return result
 
-            names = [entry.column for entry in self._entries]
+            names = self.schema.names
             labelled = [entry.column for entry in self._entries if _has_labels(entry)]
-            Pipeline().run(self.source.batches(names, self._rows, labelled), work, sink.write)
-            receipt = Receipt.of(self.plan, rows, chosen)
+            labelled += [name for group in self.plan.groups for name in group.columns if group.has_labels]
+            cancel = self.source.cancel if isinstance(self.source, Cancellable) else None
+            pipeline = Pipeline()
+            pipeline.run(self.source.batches(names, self._rows, labelled), work, sink.write, cancel)
+            log.info("%s rows sanitized; seconds busy: %s", f"{seen:,}", pipeline.busy)
+            receipt = Receipt.of(self.plan, rows, rng)
             sink.finish(receipt)
+            log.info("complete, flushed and in place")
         except BaseException:
             sink.discard()
             raise
-        for name, watch in watches.items():
-            if watch.is_sorted:
-                warnings.warn(
-                    f"sanitize: column {name!r} arrived sorted, so neighbouring rows tell what its noise hides; "
-                    "shuffle the rows first",
-                    stacklevel=3,
-                )
+        if not self._shuffle:
+            _warn_of_order(watches)
         return receipt
 
     def _sanitize(
@@ -151,17 +200,35 @@ class Job:
     ) -> pa.RecordBatch:
         import pyarrow as pa
 
-        results = []
+        results: dict[str, pa.Array] = {}
         for entry in self._entries:
             values = batch.column(entry.column)
             if entry.action == "keep":
-                results.append(keep(entry.column, values, copy=copy))
+                results[entry.column] = keep(entry.column, values, copy=copy)
                 continue
-            result = _randomize(entry, values, rng.child(entry.column))
-            kind = self.schema.field(entry.column).type
-            results.append(result if result.type == kind else result.cast(kind))
+            results[entry.column] = _randomize(entry, values, rng.child(entry.column))
             watches[entry.column].add(values)
-        return pa.RecordBatch.from_arrays(results, schema=self.schema)
+        for group in self.plan.groups:
+            columns = [batch.column(name) for name in group.columns]
+            results |= zip(group.columns, _randomize_group(group, columns, group.stream(rng)), strict=True)
+            for name, values in zip(group.columns, columns, strict=True):
+                watches[name].add(values)
+        fitting = [
+            results[name] if results[name].type == kind else results[name].cast(kind)
+            for name, kind in zip(self.schema.names, self.schema.types, strict=True)
+        ]
+        made = pa.RecordBatch.from_arrays(fitting, schema=self.schema)
+        return drop_rows(made, batch, self.plan.dropping)
+
+
+def _warn_of_order(watches: dict[str, OrderWatch]) -> None:
+    for name, watch in watches.items():
+        if watch.is_sorted:
+            warnings.warn(
+                f"sanitize: column {name!r} arrived sorted, so neighbouring rows tell what its noise hides; "
+                "shuffle the rows (shuffle=True, --shuffle)",
+                stacklevel=5,
+            )
 
 
 def _same_kind(table: pa.Table, source: Any) -> Any:
@@ -176,14 +243,26 @@ def _same_kind(table: pa.Table, source: Any) -> Any:
 
 def _randomize(entry: Entry, values: pa.Array, rng: Rng) -> pa.Array:
     """Reports of a column; errors name it and hold none of its values."""
+    with _withheld(f"column {entry.column!r}"):
+        return entry.randomize(values, rng)
+
+
+def _randomize_group(group: Group, values: list[pa.Array], rng: Rng) -> list[pa.Array]:
+    """Reports of the columns of a group; errors name them and hold none of their values."""
+    with _withheld(f"group ({group.name})"):
+        return group.randomize(values, rng)
+
+
+@contextmanager
+def _withheld(what: str) -> Iterator[None]:
     import pyarrow as pa
 
     try:
-        return entry.randomize(values, rng)
+        yield
     except FastDPError as error:
-        raise type(error)(f"sanitize: column {entry.column!r}: {error}") from None
+        raise type(error)(f"sanitize: {what}: {error}") from None
     except (pa.ArrowException, UnicodeDecodeError):
-        raise InputCorruptError(f"sanitize: column {entry.column!r} contradicts its own format") from None
+        raise InputCorruptError(f"sanitize: {what} contradicts its own format") from None
 
 
 def _has_labels(entry: Entry) -> bool:

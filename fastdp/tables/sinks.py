@@ -1,11 +1,12 @@
-"""Where batches go: a table in memory, or a file that appears when it is complete."""
+"""Where batches go: a table in memory, a file that appears when it is complete, or standard output."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fastdp.errors import SchemaError
 from fastdp.tables.atomic import AtomicFile
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Sink(Protocol):
-    """Takes batches in order; nothing of them is visible until ``finish``."""
+    """Takes batches in order; nothing of them is visible until ``finish``, unless it is a stream."""
 
     keeps_buffers: bool
 
@@ -25,6 +26,19 @@ class Sink(Protocol):
     def finish(self, receipt: Receipt) -> None: ...
 
     def discard(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where output and receipt go; no path is standard output, no receipt none but what the format itself holds."""
+
+    path: Path | None
+    receipt: Path | None
+    force: bool = False
+
+    def files(self) -> list[Path]:
+        """What will be written."""
+        return [path for path in (self.path, self.receipt) if path is not None]
 
 
 class TableSink:
@@ -50,44 +64,49 @@ class TableSink:
         self._batches.clear()
 
 
+@contextlib.contextmanager
+def writable() -> Any:
+    """Arrow's errors as ours, for its messages may hold a value."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowException:
+        raise SchemaError("sanitize: the output's format cannot hold a column; drop or convert it") from None
+
+
 class FileSink:
     """A file with its receipt beside it; both appear when both are complete."""
 
     keeps_buffers = False
 
-    def __init__(self, path: Path, open_writer: Callable[[IO[bytes]], Any], *, force: bool) -> None:
-        import pyarrow as pa
-
+    def __init__(self, target: Target, open_writer: Callable[[Any], Any]) -> None:
+        assert target.path is not None
         self._writer: Any = None
-        self._receipt: AtomicFile | None = None
-        self._output = AtomicFile(path, force=force)
+        self._files: list[AtomicFile] = []
         try:
-            self._receipt = AtomicFile(receipt_path(path), force=force)
-            self._writer = open_writer(self._output.file)
-        except BaseException as error:
+            for path in target.files():
+                self._files.append(AtomicFile(path, force=target.force))  # one by one: what is open is discarded
+            with writable():
+                self._writer = open_writer(self._files[0].file)
+        except BaseException:
             self.discard()
-            if isinstance(error, pa.ArrowException):
-                raise SchemaError(
-                    "sanitize: the output's format has no type for a column; drop or convert it"
-                ) from None
             raise
 
     def write(self, batch: pa.RecordBatch) -> None:
-        import pyarrow as pa
-
-        try:
+        with writable():
             self._writer.write_batch(batch)
-        except pa.ArrowException:  # its message may hold a value
-            raise SchemaError("sanitize: the output's format cannot hold the values of a column") from None
 
     def finish(self, receipt: Receipt) -> None:
-        assert self._receipt is not None
         self._close(receipt)
-        self._receipt.file.write(receipt.to_json().encode())
-        for file in (self._output, self._receipt):
+        for file in self._files[1:]:
+            file.file.write(receipt.to_json().encode())
+        for file in self._files:
             file.flush()
-        for file in (self._output, self._receipt):
+        for file in self._files:
             file.commit()
+        for file in self._files:
+            file.settle()
 
     def _close(self, receipt: Receipt) -> None:  # noqa: ARG002 - formats with a footer write it there
         self._writer.close()
@@ -100,9 +119,8 @@ class FileSink:
         if self._writer is not None:
             with contextlib.suppress(Exception):  # the file goes away whether or not it can still be closed
                 self._abandon()
-        for file in (self._output, self._receipt):
-            if file is not None:
-                file.discard()
+        for file in self._files:
+            file.discard()
 
 
 class ParquetSink(FileSink):
@@ -112,25 +130,68 @@ class ParquetSink(FileSink):
     a dictionary of their values would only be built and thrown away.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema, plain: set[str], *, force: bool) -> None:
-        import pyarrow.parquet as pq
-
-        encoded = [field.name for field in schema if field.name not in plain]
-
-        def open_writer(file: IO[bytes]) -> Any:
-            return pq.ParquetWriter(file, schema, use_dictionary=encoded, write_page_checksum=True)
-
-        super().__init__(path, open_writer, force=force)
+    def __init__(self, target: Target, schema: pa.Schema, plain: set[str]) -> None:
+        super().__init__(target, lambda file: open_parquet(file, schema, plain))
 
     def _close(self, receipt: Receipt) -> None:
         self._writer.add_key_value_metadata({METADATA_KEY: receipt.to_json()})
         self._writer.close()
 
     def _abandon(self) -> None:
+        abandon_parquet(self._writer)
+
+
+def open_parquet(file: Any, schema: pa.Schema, plain: set[str]) -> Any:
+    """A writer with checksums, and without dictionaries for ``plain`` columns."""
+    import pyarrow.parquet as pq
+
+    encoded = [field.name for field in schema if field.name not in plain]
+    return pq.ParquetWriter(file, schema, use_dictionary=encoded, write_page_checksum=True)
+
+
+def abandon_parquet(writer: Any) -> None:
+    """Close a writer whose file goes away."""
+    try:
+        writer.close()
+    finally:
+        writer.is_open = False  # else it would try again, loudly, when it is collected
+
+
+class StreamSink:
+    """Standard output, with a receipt where its target names one.
+
+    What was written cannot be taken back: on an error the stream just ends, without the end marker where its format has
+    one, and no receipt appears.
+    """
+
+    keeps_buffers = False
+
+    def __init__(self, target: Target, file: Any, open_writer: Callable[[], Any]) -> None:
+        self._file = file
+        self._receipt = None if target.receipt is None else AtomicFile(target.receipt, force=target.force)
         try:
-            self._writer.close()
-        finally:
-            self._writer.is_open = False  # else it would try again, loudly, when it is collected
+            with writable():
+                self._writer = open_writer()
+        except BaseException:
+            self.discard()
+            raise
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        with writable():
+            self._writer.write_batch(batch)
+
+    def finish(self, receipt: Receipt) -> None:
+        self._writer.close()
+        self._file.flush()
+        if self._receipt is not None:
+            self._receipt.file.write(receipt.to_json().encode())
+            self._receipt.flush()
+            self._receipt.commit()
+            self._receipt.settle()
+
+    def discard(self) -> None:
+        if self._receipt is not None:
+            self._receipt.discard()
 
 
 def receipt_path(path: Path) -> Path:

@@ -1,13 +1,13 @@
-"""Where batches come from: tables and streams in memory, Parquet files; other files in their own modules."""
+"""Where batches come from: tables and streams in memory, Parquet files; other formats in their own modules."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from fastdp.errors import InputCorruptError, ParameterError, SchemaError
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 BATCH_BYTES = 16 << 20
 """Bytes that a batch aims at; a few of them are in flight at once."""
 LEAST_ROWS, MOST_ROWS = 1 << 10, 1 << 20
+STANDARD = "-"
+"""The name of standard input and standard output."""
 READ_AHEAD = 1 << 20
 """Bytes of a column that are read from a file at once, so that a row group of any size stays on the disk."""
 
@@ -39,19 +41,33 @@ class Source(Protocol):
         """All rows of these columns, at most ``rows`` at once; text that is ``encoded`` may come in dictionaries."""
 
 
-def open_source(source: Any) -> Source:
-    """Any supported table, reader or file."""
-    opened = _open(source)
+@runtime_checkable
+class Cancellable(Protocol):
+    """A source that may wait for bytes that never come."""
+
+    def cancel(self) -> None:
+        """Let no read wait any longer, on any thread."""
+
+
+def open_source(
+    source: Any, *, input_format: str | None = None, types: Mapping[str, pa.DataType] | None = None
+) -> Source:
+    """Any supported table, reader, file or folder of Parquet files; "-" is standard input.
+
+    The format of a file is told by its first bytes, else by its ending; ``input_format`` says it where neither does.
+    ``types`` are those of columns that a format without types, CSV, does not state; others are text there.
+    """
+    opened = _open(source, input_format, types or {})
     with intact("the schema"):
         _ = opened.schema.names  # decoded here, where names that are no text are an error like any other
     return opened
 
 
-def _open(source: Any) -> Source:
+def _open(source: Any, input_format: str | None, types: Mapping[str, pa.DataType]) -> Source:
     import pyarrow as pa
 
     if isinstance(source, str | os.PathLike):
-        return _open_file(Path(source))
+        return _open_named(os.fspath(source), input_format, types)
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
@@ -65,17 +81,30 @@ def _open(source: Any) -> Source:
     )
 
 
-def _open_file(path: Path) -> Source:
-    """By its first bytes an Arrow file, else a Parquet file."""
-    if path.is_dir():
-        raise ParameterError(f"sanitize: input {str(path)!r} is a folder; name a file")
-    with path.open("rb") as file:
-        start = file.read(6)
-    if start == b"ARROW1":
-        from fastdp.tables.ipc import IpcSource
+def _open_named(name: str, input_format: str | None, types: Mapping[str, pa.DataType]) -> Source:
+    from fastdp.tables.csv_files import CsvSource
+    from fastdp.tables.folders import FolderSource
+    from fastdp.tables.formats import SNIFFED, input_kind
+    from fastdp.tables.ipc import IpcSource, IpcStreamSource
+    from fastdp.tables.streams import ByteStream
 
-        return IpcSource(path)
-    return ParquetSource(path)
+    path = None if name == STANDARD else Path(name)
+    if path is not None and path.is_dir():
+        return FolderSource(path)
+    stream = ByteStream.standard_input() if path is None else ByteStream.of_path(path)
+    if path is not None and not path.is_file():  # a pipe can be read once, and has no place to jump to
+        path = None
+    with intact(stream.name):
+        start = stream.peek(SNIFFED)
+    kind = input_kind(start, path, input_format)
+    if kind == "csv":
+        return CsvSource(stream, path, types)
+    if kind == "arrows" or (kind == "arrow" and path is None):
+        return IpcStreamSource(stream, path, in_file=kind == "arrow")
+    if path is None:
+        raise ParameterError("sanitize: Parquet cannot be read from a pipe or standard input; name a file")
+    stream.close()
+    return IpcSource(path) if kind == "arrow" else ParquetSource(path)
 
 
 def suitable_rows(schema: pa.Schema, bytes_per_row: float = 0.0) -> int:
@@ -101,7 +130,7 @@ def intact(what: str) -> Iterator[None]:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise OSError(error.errno, f"cannot read {what}: {os.strerror(error.errno)}") from None
-        raise InputCorruptError(f"sanitize: {what} contradicts its own format; nothing was written") from None
+        raise InputCorruptError(f"sanitize: {what} contradicts its own format") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,4 +220,4 @@ class ParquetSource:
             seen += batch.num_rows
             yield batch.select(columns)
         if seen != self.rows:
-            raise InputCorruptError(f"sanitize: {self._name} contradicts its own format; nothing was written")
+            raise InputCorruptError(f"sanitize: {self._name} contradicts its own format")
