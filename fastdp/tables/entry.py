@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from fastdp import rounding, validation
+from fastdp.columns.domain import Domain
 from fastdp.errors import FastDPError, ParameterError
 from fastdp.privacy import Privacy
-from fastdp.tables.spec import Spec, check_keys, find, unknown
+from fastdp.tables.policies import KEYS, Policies
+from fastdp.tables.spec import STRUCTURED, Spec, check_keys, find, in_plain_words, unknown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from fastdp.random.rng import Rng
 
 Action = Literal["keep", "drop", "randomize"]
-_POLICIES = ("nulls", "nan", "out_of_domain", "unit", "mechanism")
+_NO_PARAMETERS = (*KEYS, "mechanism")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,8 @@ class Entry:
     action: Action
     given: Mapping[str, Any]
     mechanism: Any = None
-    unit: float | None = None
-    policies: Mapping[str, Any] = field(default_factory=dict)
+    unit: Any = None
+    policies: Policies = field(default_factory=Policies)
 
     @classmethod
     def read(cls, column: str, value: Any) -> Entry:
@@ -45,7 +48,7 @@ class Entry:
             value = {"action": value}
         if not isinstance(value, Mapping):
             raise ParameterError(f'{owner}: give "keep", "drop" or a table with a mechanism')
-        given = {key: list(item) if isinstance(item, tuple | list) else item for key, item in value.items()}
+        given = in_plain_words(value)
         if "mechanism" in given and "action" in given:
             raise ParameterError(f"{owner}: give an action or a mechanism, not both")
         if "mechanism" in given:
@@ -71,47 +74,78 @@ class Entry:
         """
         if self.mechanism is None:
             return None
-        protected = "record" if self.unit is None else f"distance {self.unit:g}"
+        protected = "record"
+        if self.unit is not None:
+            protected = f"distance 1 {self.unit}" if isinstance(self.unit, str) else f"distance {self.unit:g}"
         return replace(self.mechanism.privacy, unit=protected, neighbours="replace")
 
     @property
     def public_nulls(self) -> bool:
         """Whether nulls stay where they are, for all to see."""
-        return self.policies.get("nulls") == "public"
+        return self.policies.nulls == "public"
+
+    @property
+    def drops_rows(self) -> bool:
+        """Whether rows with a null in this column are left out, for all to see."""
+        return self.policies.nulls == "drop"
 
     def randomize(self, values: pa.Array, rng: Rng) -> pa.Array:
-        """Reports of the values, with NaN and undeclared categories as the plan says."""
-        if "nan" in self.policies:
-            values = _lower_nan(values, self.mechanism.bounds[0])
-        if "out_of_domain" in self.policies:
-            values = _rename_others(values, self.mechanism.domain.labels, self.policies["out_of_domain"])
-        return self.mechanism.randomize(values, rng=rng, nulls=self.policies.get("nulls", "error"))
+        """Reports of the values, with nulls, NaN and undeclared categories as the plan says.
+
+        Every row takes one slot of each stream, also rows that are dropped afterwards.
+        """
+        values = self.policies.settle(values, rng.child("out of domain"))
+        return self.mechanism.randomize(values, rng=rng, nulls=self.policies.for_mechanism)
 
 
 def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> Entry:
     spec = find(owner, given["mechanism"])
     check_keys(owner, given, spec.all_keys)
-    parameters = {key: value for key, value in given.items() if key not in _POLICIES}
+    parameters = {key: value for key, value in given.items() if key not in _NO_PARAMETERS}
     for key, value in parameters.items():
-        if key not in {"bounds", "domain"} and not isinstance(value, bool | int | float | str):
+        if key not in STRUCTURED and not isinstance(value, bool | int | float | str):
             raise ParameterError(f"{owner}: {key} must be one number or word for all records")
     unit = None
     if spec.takes == "numbers":
         unit = _read_unit(owner, spec, given)
+        parameters.pop("unit", None)
         parameters["sensitivity"] = unit if unit is not None else _width(owner, spec, given["bounds"])
-    for needed in {"bounded": ("bounds",), "categories": ("domain",)}.get(spec.takes, ()):
+    for needed in spec.declared:
         if needed not in given:
             raise ParameterError(f"{owner}: {given['mechanism']} needs {needed}; they are declared, never inferred")
     if "bounds" in parameters:
         parameters["bounds"] = validation.bounds(owner, parameters["bounds"], integers=spec.whole)
+    mechanism = build(owner, spec, given["mechanism"], parameters)
+    if spec.takes == "codes":
+        unit = mechanism.unit
+    policies = Policies.read(
+        owner,
+        given,
+        domain=_domain(owner, spec, mechanism),
+        bounds=getattr(mechanism, "bounds", None),
+        truths=spec.takes == "truths",
+    )
+    return Entry(column, "randomize", given, mechanism, unit, policies)
+
+
+def build(owner: str, spec: Spec, name: str, parameters: Mapping[str, Any]) -> Any:
+    """The mechanism; what is wrong with its parameters is said in the plan's name."""
     try:
-        mechanism = spec.build(**parameters)
+        return spec.build(**parameters)
     except FastDPError as error:
         raise ParameterError(f"{owner}: {error}") from None
     except TypeError:  # a key without which the mechanism cannot be made
-        raise ParameterError(f"{owner}: {given['mechanism']} needs {' and '.join(spec.keys[:1])}") from None
-    policies = _read_policies(owner, given, mechanism)
-    return Entry(column, "randomize", given, mechanism, unit, policies)
+        raise ParameterError(f"{owner}: {name} needs {' and '.join(spec.keys[:1])}") from None
+
+
+def _domain(owner: str, spec: Spec, mechanism: Any) -> Domain | None:
+    """What can occur in a column of categories or codes."""
+    if spec.takes == "categories":
+        domain: Domain = mechanism.domain
+        return domain
+    if spec.takes != "codes":
+        return None
+    return Domain.read(owner, math.prod(mechanism.shape) if "shape" in spec.keys else len(mechanism.distance))
 
 
 def _read_unit(owner: str, spec: Spec, given: Mapping[str, Any]) -> Any:
@@ -130,41 +164,3 @@ def _width(owner: str, spec: Spec, bounds: Any) -> Any:
     """The most that a record's value can move: the width of the bounds, rounded up."""
     low, high = validation.bounds(owner, bounds, integers=spec.whole)
     return high - low if spec.whole else rounding.float_up(Fraction(high) - Fraction(low))
-
-
-def _read_policies(owner: str, given: Mapping[str, Any], mechanism: Any) -> dict[str, Any]:
-    policies: dict[str, Any] = {}
-    if "nulls" in given:
-        policies["nulls"] = validation.one_of(owner, "nulls", given["nulls"], ("error", "public"))
-    if "nan" in given and validation.one_of(owner, "nan", given["nan"], ("error", "lower")) == "lower":
-        if mechanism.bounds is None:
-            raise ParameterError(f'{owner}: nan = "lower" counts NaN as the lower bound; give bounds')
-        policies["nan"] = "lower"
-    if "out_of_domain" in given:
-        label = given["out_of_domain"]
-        if type(label) not in (str, int) or label not in (mechanism.domain.labels or ()):
-            raise ParameterError(f"{owner}: out_of_domain must be a label of the domain, which others are counted as")
-        policies["out_of_domain"] = label
-    return policies
-
-
-def _lower_nan(values: pa.Array, low: float) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not pa.types.is_floating(values.type):
-        return values
-    return pc.if_else(pc.is_nan(values), pa.scalar(low, values.type), values)
-
-
-def _rename_others(values: pa.Array, labels: tuple[Any, ...], other: Any) -> pa.Array:
-    """Values beyond the labels as one of them; nulls stay."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    if pa.types.is_string_view(values.type):
-        values = values.cast(pa.large_string())
-    known = pc.is_in(values, pa.array(labels, values.type))
-    return pc.if_else(pc.or_(known, values.is_null()), values, pa.scalar(other, values.type))

@@ -1,4 +1,4 @@
-"""A plan in words: per column what happens, what that guarantees, and the error to expect."""
+"""A plan in words: per column and group what happens, what that guarantees, and the error to expect."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fastdp.tables.spec import MECHANISMS
 if TYPE_CHECKING:
     from fastdp.privacy import Privacy
     from fastdp.tables.entry import Entry
+    from fastdp.tables.group import Group
     from fastdp.tables.plan import Plan
 
 RECORDS = 10_000
@@ -19,7 +20,7 @@ RECORDS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One column, as it is shown."""
+    """One column or group, as it is shown."""
 
     column: str
     action: str
@@ -28,12 +29,12 @@ class Line:
 
 
 def explain(plan: Plan) -> list[Line]:
-    """One line per column of the plan."""
-    return [_line(entry) for entry in plan.columns.values()]
+    """One line per column of the plan, then one per group."""
+    return [*map(_line, plan.columns.values()), *map(_group_line, plan.groups)]
 
 
 def explain_total(plan: Plan) -> list[str]:
-    """What a whole record is guaranteed: the sum, then every metric column by itself."""
+    """What a whole record is guaranteed: the sum, then every metric column and group by itself."""
     total = plan.privacy
     said = []
     if total.record is not None:
@@ -68,14 +69,27 @@ def _line(entry: Entry) -> Line:
     if entry.privacy is None:
         said = "public, as it is" if entry.action == "keep" else "not in the output"
         return Line(entry.column, entry.action, said, "")
-    guarantee = in_words(entry.privacy) + ("; nulls are public" if entry.public_nulls else "")
-    return Line(entry.column, str(entry.given["mechanism"]), guarantee, _error(entry))
+    return Line(entry.column, str(entry.given["mechanism"]), in_words(entry.privacy) + _shown(entry), _error(entry))
+
+
+def _group_line(group: Group) -> Line:
+    said = in_words(group.privacy) + _shown(group)
+    return Line(group.name, str(group.given["mechanism"]), said, group.body.expected_error)
+
+
+def _shown(part: Entry | Group) -> str:
+    """What a policy on nulls shows."""
+    if part.public_nulls:
+        return "; nulls are public"
+    return "; rows with nulls are left out, which is public" if part.drops_rows else ""
 
 
 def _error(entry: Entry) -> str:
     """Where 95 % of the errors lie: of a value, or of what is estimated from many reports."""
     mechanism: Any = entry.mechanism
     takes = MECHANISMS[entry.given["mechanism"]].takes
+    if takes == "codes":
+        return f"{_reach(mechanism):.4g} {mechanism.unit} from each value"
     if takes == "numbers":
         return f"±{float(mechanism.interval(0.95)[1]):.4g} on each value"
     if not hasattr(mechanism, "variance"):
@@ -84,3 +98,19 @@ def _error(entry: Entry) -> str:
     if takes == "bounded":
         return f"±{half:.4g} on the mean of {RECORDS:,}"
     return f"±{100 * half:.2g} % on shares of {RECORDS:,}"
+
+
+def _reach(mechanism: Any) -> float:
+    """The distance that 95 % of the reports of the middle value are within."""
+    import numpy as np
+
+    if hasattr(mechanism, "distance"):
+        middle = len(mechanism.distance) // 2
+        lengths = mechanism.distance[middle]
+    else:
+        middle = (mechanism.shape[0] // 2) * mechanism.shape[1] + mechanism.shape[1] // 2
+        down, across = np.divmod(np.arange(mechanism.shape[0] * mechanism.shape[1]), mechanism.shape[1])
+        lengths = mechanism.cell * np.hypot(down - down[middle], across - across[middle])
+    order = np.argsort(lengths)
+    reached = np.searchsorted(np.cumsum(mechanism.channel().row(middle)[order]), 0.95)
+    return float(lengths[order][min(int(reached), len(order) - 1)])

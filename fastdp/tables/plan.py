@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from fastdp.errors import ParameterError, SchemaError
 from fastdp.tables.entry import Entry
+from fastdp.tables.group import Group
 from fastdp.tables.spec import check_keys, unknown
 from fastdp.tables.total import RecordPrivacy, compose
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """One entry per column: ``"keep"``, ``"drop"``, or a mechanism with its parameters, all checked here.
+
+    ``groups`` are columns that go through one mechanism together: points of the plane or of the globe, and categories
+    that are encoded jointly. A column is in one group or has an entry of its own.
 
     Noise on a record is a local release. With ``bounds`` alone the record's whole value is hidden, at the cost of noise
     as wide as the bounds; with ``unit`` the guarantee is epsilon per unit of distance (d-privacy). A plan that gives
@@ -34,24 +39,36 @@ class Plan:
     2.5
     >>> plan.privacy.metric["age"].unit
     'distance 5'
+    >>> home = {"columns": ["latitude", "longitude"], "mechanism": "planar_laplace", "epsilon": "ln(2)/500m"}
+    >>> Plan(groups=[home]).privacy.metric["latitude, longitude"].unit
+    'distance 500 m'
     """
 
-    columns: Mapping[str, Any]
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    groups: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping) or not all(isinstance(name, str) for name in self.columns):
             raise ParameterError("Plan: columns must map the name of each column to what becomes of it")
-        if not self.columns:
+        if not isinstance(self.groups, list | tuple):
+            raise ParameterError("Plan: groups must be a list of tables with columns and a mechanism")
+        if not self.columns and not self.groups:
             raise ParameterError("Plan: names no column")
         entries = {
             name: value if isinstance(value, Entry) else Entry.read(name, value) for name, value in self.columns.items()
         }
+        groups = tuple(
+            value if isinstance(value, Group) else Group.read(number, value)
+            for number, value in enumerate(self.groups, 1)
+        )
+        _check_apart(entries, groups)
         object.__setattr__(self, "columns", MappingProxyType(entries))
+        object.__setattr__(self, "groups", groups)
         _ = self.privacy  # a plan without a total is refused here, not after the work
 
     @classmethod
     def load(cls, path: str | Path) -> Plan:
-        """The plan of a TOML file: a table ``[columns.NAME]`` per column."""
+        """The plan of a TOML file: a table ``[columns.NAME]`` per column, and ``[[groups]]``."""
         try:
             text = Path(path).read_bytes().decode()
         except OSError as error:
@@ -67,15 +84,16 @@ class Plan:
             content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ParameterError(f"Plan: not valid TOML: {error}") from None
-        check_keys("Plan", content, ("columns",))
-        return cls(content.get("columns", {}))
+        check_keys("Plan", content, ("columns", "groups"))
+        return cls(content.get("columns", {}), content.get("groups", ()))
 
     @property
     def privacy(self) -> RecordPrivacy:
         """The guarantee of one record: its columns composed and rounded up, metric ones apart."""
-        known = [(entry, entry.privacy) for entry in self.columns.values()]
-        record = compose(privacy for entry, privacy in known if privacy is not None and not entry.is_metric)
-        metric = {entry.column: privacy for entry, privacy in known if privacy is not None and entry.is_metric}
+        known = [(entry.column, entry, entry.privacy) for entry in self.columns.values()]
+        known += [(group.name, group, group.privacy) for group in self.groups]
+        record = compose(privacy for _, part, privacy in known if privacy is not None and not part.is_metric)
+        metric = {name: privacy for name, part, privacy in known if privacy is not None and part.is_metric}
         return RecordPrivacy(record, metric)
 
     @property
@@ -83,25 +101,63 @@ class Plan:
         """The entries that have a mechanism."""
         return tuple(entry for entry in self.columns.values() if entry.action == "randomize")
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every column that the plan speaks of."""
+        return (*self.columns, *(name for group in self.groups for name in group.columns))
+
+    @property
+    def dropping(self) -> tuple[str, ...]:
+        """The columns whose nulls take their rows out."""
+        alone = [entry.column for entry in self.columns.values() if entry.drops_rows]
+        return (*alone, *(name for group in self.groups if group.drops_rows for name in group.columns))
+
     def check_names(self, names: Iterable[str]) -> None:
         """Refuse columns that are named twice, not in the plan, or in the plan only."""
-        names = list(names)
+        names, planned = list(names), set(self.names)
+        seen: set[str] = set()
         for name in names:
-            if names.count(name) > 1:
+            if name in seen:
                 raise SchemaError(f"sanitize: column {name!r} appears more than once; rename one")
-            if name not in self.columns:
+            seen.add(name)
+            if name not in planned:
                 raise SchemaError(
                     f'sanitize: column {name!r} is not in the plan; add it with action = "keep", "drop" or a mechanism'
                 )
-        for name in self.columns:
-            if name not in names:
+        for name in self.names:
+            if name not in seen:
                 raise SchemaError(
                     f"sanitize: the table lacks a column of the plan: {unknown('column', name, tuple(names))}"
                 )
 
     def to_dict(self) -> dict[str, Any]:
         """The plan in its own words, as its TOML would be read."""
-        return {"columns": {name: dict(entry.given) for name, entry in self.columns.items()}}
+        said: dict[str, Any] = {"columns": {name: deepcopy(entry.given) for name, entry in self.columns.items()}}
+        return said | ({"groups": [deepcopy(group.given) for group in self.groups]} if self.groups else {})
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same, in whatever order they name columns."""
+        return isinstance(other, Plan) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.names))
 
     def __reduce__(self) -> Any:
-        return Plan, ({name: dict(entry.given) for name, entry in self.columns.items()},)
+        said = self.to_dict()
+        return Plan, (said["columns"], said.get("groups", ()))
+
+
+def _check_apart(entries: Mapping[str, Entry], groups: Sequence[Group]) -> None:
+    """Refuse a column that two parts of the plan speak of, and a group with the name of another part."""
+    owners = dict.fromkeys(entries, "its own entry")
+    names = set(entries)
+    for number, group in enumerate(groups, 1):
+        for name in group.columns:
+            if name in owners:
+                raise ParameterError(
+                    f"Plan: column {name!r} is in group {number} and in {owners[name]}; a column belongs to one of them"
+                )
+        if group.name in names:  # the total would hold one of them
+            raise ParameterError(f"Plan: group {number} has the name of column {group.name!r}; rename that column")
+        owners |= dict.fromkeys(group.columns, f"group {number}")
+        names.add(group.name)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fastdp.privacy import Privacy
     from fastdp.random.rng import Rng
     from fastdp.tables.entry import Entry
+    from fastdp.tables.group import Group
 
 METADATA_KEY = "fastdp.receipt"
 SAFE = "ChaCha20, keyed by the operating system"
@@ -35,6 +36,7 @@ class Receipt:
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
         total = self.plan.privacy
+        groups = [describe_group(group) for group in self.plan.groups]
         return {
             "format": 1,
             "rows": self.rows,
@@ -43,6 +45,7 @@ class Receipt:
                 "record": None if total.record is None else describe_privacy(total.record),
                 "metric": {name: describe_privacy(privacy, metric=True) for name, privacy in total.metric.items()},
                 "columns": {entry.column: describe_entry(entry) for entry in self.plan.columns.values()},
+                **({"groups": groups} if groups else {}),
             },
             "generator": UNSAFE if self.unsafe else SAFE,
             "plan": self.plan.to_dict(),
@@ -72,7 +75,20 @@ def describe_entry(entry: Entry) -> dict[str, Any]:
     assert entry.privacy is not None
     said = {"action": "randomize", "mechanism": type(entry.mechanism).__name__}
     said |= describe_privacy(entry.privacy, metric=entry.is_metric)
-    return said | ({"nulls": "public: released as they are"} if entry.public_nulls else {})
+    return said | _describe_nulls(entry)
+
+
+def describe_group(group: Group) -> dict[str, Any]:
+    """What becomes of the columns of a group, and what that guarantees for all of them together."""
+    said = {"columns": list(group.columns), "action": "randomize", "mechanism": type(group.mechanism).__name__}
+    return said | describe_privacy(group.privacy, metric=group.is_metric) | _describe_nulls(group)
+
+
+def _describe_nulls(part: Entry | Group) -> dict[str, str]:
+    """What a policy on nulls shows."""
+    if part.public_nulls:
+        return {"nulls": "public: released as they are"}
+    return {"nulls": "public: rows that hold them are left out"} if part.drops_rows else {}
 
 
 def versions() -> dict[str, str]:

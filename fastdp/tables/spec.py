@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Literal
 
+from fastdp.columns.domain import Domain
 from fastdp.errors import ParameterError
 
-Takes = Literal["numbers", "bounded", "categories", "truths"]
-"""Numbers that get noise, numbers within bounds that are reported, categories of a domain, truth values."""
+Takes = Literal["numbers", "bounded", "categories", "codes", "truths"]
+"""Numbers that get noise, numbers within bounds that are reported, categories of a domain, the numbers of points of a
+metric space, truth values."""
 
 COMMON = {
     "numbers": ("bounds", "unit", "nulls", "nan"),
     "bounded": ("bounds", "nulls", "nan"),
-    "categories": ("domain", "nulls", "out_of_domain"),
-    "truths": ("nulls",),
+    "categories": ("domain", "nulls", "null_label", "out_of_domain"),
+    "codes": ("unit", "nulls", "null_label", "out_of_domain"),
+    "truths": ("nulls", "null_label"),
 }
+STRUCTURED = ("bounds", "domain", "shape", "distance", "prior", "loss")
+"""Keys whose values have parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,12 @@ class Spec:
     def all_keys(self) -> tuple[str, ...]:
         """Every key of a plan's entry."""
         return ("mechanism", *self.keys, *COMMON[self.takes])
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """Keys without which nobody knows what values can occur."""
+        always = {"bounded": ("bounds",), "categories": ("domain",)}.get(self.takes, ())
+        return (*always, *(key for key in ("shape", "distance", "prior") if key in self.keys))
 
     def build(self, **parameters: Any) -> Any:
         """The mechanism with these parameters."""
@@ -62,6 +73,15 @@ MECHANISMS: Mapping[str, Spec] = {
     "hadamard": Spec("hadamard", "HadamardResponse", "categories"),
     "hashing": Spec("hashing", "LocalHashing", "categories", ("epsilon", "g", "cohorts", "salt")),
     "olh": Spec("hashing", "LocalHashing", "categories", ("epsilon", "cohorts", "salt")),
+    "blh": Spec("hashing", "LocalHashing", "categories", ("epsilon", "cohorts", "salt"), fixed={"g": 2}),
+    "rappor": Spec("rappor", "RAPPOR", "categories", ("epsilon", "bits", "hashes", "cohorts", "salt")),
+    "thresholded_histogram": Spec("unary", "ThresholdedHistogram", "categories", ("epsilon", "threshold")),
+    "summed_histogram": Spec("summed_histogram", "SummedHistogram", "categories"),
+    "grid_geometric": Spec("grid", "GridGeometric", "codes", ("epsilon", "shape", "cell")),
+    "grid_laplace": Spec("grid", "GridLaplace", "codes", ("epsilon", "shape", "cell")),
+    "exponential_metric": Spec("metric", "ExponentialMetric", "codes", ("epsilon", "distance")),
+    "blahut_arimoto": Spec("blahut_arimoto", "BlahutArimoto", "codes", ("beta", "prior", "distance", "iterations")),
+    "optimal": Spec("optimal", "OptimalMechanism", "codes", ("epsilon", "prior", "distance", "loss", "dilation")),
     "randomized_response": Spec("randomized_response", "RandomizedResponse", "truths"),
 }
 
@@ -78,6 +98,23 @@ def check_keys(owner: str, given: Mapping[str, Any], allowed: tuple[str, ...]) -
     for key in given:
         if key not in allowed:
             raise ParameterError(f"{owner}: {unknown('key', key, allowed)}")
+
+
+def in_plain_words(value: Any) -> Any:
+    """A copy made of dicts, lists, numbers and words, as TOML and JSON have them.
+
+    >>> in_plain_words({"bounds": (0, 1)})
+    {'bounds': [0, 1]}
+    """
+    if isinstance(value, Domain):
+        value = value.size if value.labels is None else value.labels
+    if hasattr(value, "tolist"):  # numpy's arrays and numbers
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: in_plain_words(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [in_plain_words(item) for item in value]
+    return value
 
 
 def unknown(what: str, given: Any, allowed: tuple[str, ...]) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from fastdp.errors import ParameterError, SchemaError
 from fastdp.random import Rng
+from fastdp.tables.explain import explain
 from fastdp.tables.plan import Plan
 from fastdp.tables.sanitize import sanitize
 from fastdp.tables.spec import MECHANISMS
@@ -69,17 +70,44 @@ def test_total__of_rho_and_pure_columns_is_a_rho():
     assert record.rho == pytest.approx(1.0)
 
 
+LINE = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+KEYS = {
+    "bounds": [0, 10], "domain": ["a", "b", "c"], "shape": [1, 3], "distance": LINE, "prior": [1, 2, 1],
+    "epsilon": 1.0, "beta": 0.5, "bits": 8, "cohorts": 4,
+}  # fmt: skip
+
+
+def entry_of(name: str) -> dict:
+    """Everything that a mechanism needs, and a value for each key that it may have."""
+    spec = MECHANISMS[name]
+    keys = {key: KEYS[key] for key in (*spec.keys, *spec.declared) if key in KEYS}
+    keys |= {"bounds": [0, 10]} if spec.takes == "numbers" else {}
+    return {"mechanism": name, **keys} | ({"delta": 1e-6} if "gaussian" in name else {})
+
+
+VALUES = {"categories": ["a", "c", None], "truths": [True, False, None], "codes": [0, 2, None]}
+
+
 @pytest.mark.parametrize("name", list(MECHANISMS))
 def test_mechanisms__all_work_by_name(name):
-    """Each gives as many reports as values, and states an epsilon for the whole record."""
-    takes = MECHANISMS[name].takes
-    extra = {"categories": {"domain": ["a", "b", "c"]}, "truths": {}}.get(takes, {"bounds": [0, 10]})
-    extra |= {"delta": 1e-6} if "gaussian" in name else {}
-    plan = one(mechanism=name, epsilon=1.0, nulls="public", **extra)
-    values = {"categories": ["a", "c", None], "truths": [True, False, None]}.get(takes, [1, 9, None])
+    """Each gives as many reports as values, and states an epsilon for the whole record, or per distance."""
+    plan = one(**entry_of(name), nulls="public")
+    values = VALUES.get(MECHANISMS[name].takes, [1, 9, None])
     result = sanitize(pa.table({"x": values}), plan, rng=Rng.unsafe_seed(1))
     assert result["x"].is_null().to_pylist() == [False, False, True]
-    assert plan.privacy.record.epsilon <= 1.0
+    if MECHANISMS[name].takes == "codes":
+        assert plan.privacy.record is None
+        assert plan.privacy.metric["x"].unit in {"distance 1 cell", "distance 1 unit"}
+        assert plan.privacy.metric["x"].epsilon <= 1.0 + 1e-9
+    else:
+        assert plan.privacy.record.epsilon <= 1.0
+
+
+@pytest.mark.parametrize("name", list(MECHANISMS))
+def test_mechanisms__all_are_explained(name):
+    (line,) = explain(one(**entry_of(name)))
+    assert "epsilon" in line.guarantee
+    assert line.error or name == "square_wave"
 
 
 @pytest.mark.parametrize(
