@@ -13,7 +13,15 @@ from fastdp.channels.dense import ROW_TOLERANCE
 from fastdp.channels.observed import Observed
 from fastdp.channels.planar import geometric_masses, laplace_masses
 from fastdp.errors import ParameterError
-from fastdp.kernels.grid import add_ends, add_tails, apply_spectrum, spread_ends, spread_tails
+from fastdp.kernels.grid import (
+    add_ends,
+    add_tails,
+    apply_spectrum,
+    crop_spread,
+    crop_sums,
+    spread_ends,
+    spread_tails,
+)
 from fastdp.kernels.likelihood import step_weights
 
 
@@ -128,18 +136,11 @@ class GridChannel(Channel):
         ends = np.empty((2, height), np.complex128)
         add_ends(both.view(np.float64), *self._ends, width % 2 == 0, ends.view(np.float64))
         apply_spectrum(self._spectrum, both)
-        inside = fft.ifft(both, axis=0)[:rows]
+        inside = self._inverse(both)
         add_tails(lines, *self._sides, inside[0], inside[-1])
-        out = np.ascontiguousarray(fft.irfft(inside, width, axis=1)[:, :columns])
-        left, right = fft.ifft(ends, axis=1).real[:, :rows]
-        out[:, 0] += 2 * left
-        out[:, -1] += 2 * right
-        corners = self._corners @ p
-        out[0, 0] += corners[0]
-        out[0, -1] += corners[1]
-        out[-1, 0] += corners[2]
-        out[-1, -1] += corners[3]
-        return np.maximum(out.reshape(-1), 0.0, out=out.reshape(-1))
+        out = np.empty((rows, columns))
+        crop_sums(fft.irfft(inside, width, axis=1), fft.ifft(ends, axis=1).view(np.float64), self._corners @ p, out)
+        return out.reshape(-1)
 
     def _backward(self, w: np.ndarray) -> np.ndarray:
         fft, (rows, columns), (height, width) = self._fft, self.grid, self._lengths
@@ -147,12 +148,18 @@ class GridChannel(Channel):
         lines = fft.rfft(cells, width, axis=1)
         both = fft.fft(lines, height, axis=0)
         apply_spectrum(self._adjoint, both)
-        ends = fft.fft(cells[:, [0, -1]].T * width, height, axis=1).view(np.float64)
+        ends = fft.fft(np.ascontiguousarray(cells[:, [0, -1]].T) * width, height, axis=1).view(np.float64)
         spread_ends(*self._ends, ends[0], ends[1], both.view(np.float64))
-        inside = fft.ifft(both, axis=0)[:rows]
+        inside = self._inverse(both)
         spread_tails(*self._sides, lines[0], lines[-1], inside)
-        out = fft.irfft(inside, width, axis=1)[:, :columns]
-        return out.reshape(-1) + cells[[0, 0, -1, -1], [0, -1, 0, -1]] @ self._corners
+        out = np.empty((rows, columns))
+        crop_spread(fft.irfft(inside, width, axis=1), cells, self._corners.reshape(4, rows, columns), out)
+        return out.reshape(-1)
+
+    def _inverse(self, both: np.ndarray) -> np.ndarray:
+        """The rows of the grid, transformed back; ``both`` is given up."""
+        place = {} if self._fft is np.fft else {"overwrite_x": True}
+        return self._fft.ifft(both, axis=0, **place)[: self.grid[0]]
 
     def prepare(self, counts: Any) -> Observed:
         return _ObservedGrid(self, counts, self._largest) if np.ndim(counts) < 2 else super().prepare(counts)

@@ -76,3 +76,39 @@ def spread_ends(low, high, at_low, at_high, out):
         for v in range(row.size // 2):
             row[2 * v] += a * below[2 * v] + b * below[2 * v + 1] + c * above[2 * v] + d * above[2 * v + 1]
             row[2 * v + 1] += b * below[2 * v] - a * below[2 * v + 1] + d * above[2 * v] - c * above[2 * v + 1]
+
+
+@kernel
+def crop_sums(wide, ends, corners, out):
+    """Write the grid's part of ``wide`` with what goes beyond its ends and corners added, and nothing below 0.
+
+    Pre:  ends are complex numbers as pairs of floats, [2, rows or more]: half of what goes to the left and the right
+          end of each row; corners are four sums, of the first row and then of the last.
+    """
+    rows, columns = out.shape
+    for i in range(rows):
+        source, target = wide[i], out[i]
+        for j in range(columns):
+            target[j] = source[j]
+        target[0] += 2 * ends[0, 2 * i]
+        target[columns - 1] += 2 * ends[1, 2 * i]
+    out[0, 0] += corners[0]
+    out[0, columns - 1] += corners[1]
+    out[rows - 1, 0] += corners[2]
+    out[rows - 1, columns - 1] += corners[3]
+    for i in range(rows):
+        target = out[i]
+        for j in range(columns):
+            target[j] = target[j] if target[j] > 0.0 else 0.0
+
+
+@kernel
+def crop_spread(wide, cells, corners, out):
+    """Write the grid's part of ``wide`` and add to it, for each corner, its cell times that corner's masses."""
+    rows, columns = out.shape
+    a, b, c, d = cells[0, 0], cells[0, columns - 1], cells[rows - 1, 0], cells[rows - 1, columns - 1]
+    for i in range(rows):
+        source, target = wide[i], out[i]
+        m0, m1, m2, m3 = corners[0, i], corners[1, i], corners[2, i], corners[3, i]
+        for j in range(columns):
+            target[j] = source[j] + (a * m0[j] + b * m1[j] + c * m2[j] + d * m3[j])
