@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from fastdp.tables.plan import Plan
 
 
+FROM = click.option(
+    "--from",
+    "input_format",
+    type=click.Choice(["parquet", "arrow", "csv"]),
+    help="The format of FILE, where its content and name do not tell.",
+)
+
+
 @click.group("plan")
 def command() -> None:
     """Write a plan, or explain one.
@@ -24,26 +32,33 @@ def command() -> None:
 
 
 @command.command("init")
-@click.argument("source", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
-def init(source: str) -> None:
-    """Print a commented plan for FILE, from its names and types only; its data are not read.
+@click.argument("source", metavar="FILE", type=click.Path(exists=True, allow_dash=True))
+@FROM
+def init(source: str, *, input_format: str | None) -> None:
+    """Print a commented plan for FILE, from its names and types only, never from its data.
+
+    FILE is what `fastdp sanitize` reads: a Parquet, Arrow or CSV file, a folder of Parquet files, or "-".
 
     \b
-    Example:
+    Examples:
       fastdp plan init people.parquet > plan.toml
+      fastdp plan init people.csv > plan.toml
     """
+    from fastdp.tables.csv_files import CsvSource
     from fastdp.tables.skeleton import skeleton
     from fastdp.tables.sources import open_source
 
-    click.echo(skeleton(open_source(source).schema), nl=False)
+    opened = open_source(source, input_format=input_format)
+    click.echo(skeleton(opened.schema, typed=not isinstance(opened, CsvSource)), nl=False)
 
 
 @command.command("check")
 @click.argument("plan_path", metavar="PLAN", type=click.Path(exists=True, dir_okay=False))
-@click.argument("source", metavar="[FILE]", required=False, type=click.Path(exists=True, dir_okay=False))
+@click.argument("source", metavar="[FILE]", required=False, type=click.Path(exists=True, allow_dash=True))
+@FROM
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def check(plan_path: str, source: str | None, *, as_json: bool) -> None:
-    """Explain PLAN: per column the mechanism, its effective guarantee and the error to expect, and the total.
+def check(plan_path: str, source: str | None, *, input_format: str | None, as_json: bool) -> None:
+    """Explain PLAN: per column or group the mechanism, its effective guarantee and the error to expect, and the total.
 
     With FILE, also check that its columns and types fit.
 
@@ -58,11 +73,11 @@ def check(plan_path: str, source: str | None, *, as_json: bool) -> None:
     if source is not None:
         from fastdp.tables.sanitize import Job
 
-        Job(source, plan)
+        Job(source, plan, input_format=input_format)
     if as_json:
-        from fastdp.tables.receipt import Receipt
+        from fastdp.tables.explain import as_data
 
-        click.echo(json.dumps(Receipt(plan, 0, unsafe=False).to_dict()["guarantee"], indent=2, ensure_ascii=False))
+        click.echo(json.dumps(as_data(plan), indent=2, ensure_ascii=False))
     else:
         show(plan)
 

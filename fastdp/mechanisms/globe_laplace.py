@@ -26,6 +26,8 @@ SMALLEST_SHARE, LARGEST_SHARE = 1 / 64, 1 / 4
 """Parts of epsilon that the origin may cost."""
 FAR = 1.0e5
 """The scale in metres of the origin's noise that is aimed at: a plane is flat to 0.1 % over 200 km."""
+STEPS = 1 << 20
+"""Steps of the origin's grid per scale of its noise: rounding to the grid costs 3 parts of that."""
 FLOAT_ERROR = 1.0e-6
 """Metres by which float64 may bring two points farther apart than they are."""
 _ROOT_THREE = Fraction(math.isqrt(3 << 200) + 1, 1 << 100)
@@ -70,7 +72,7 @@ class GlobeLaplace:
                 f"{owner}: noise of {1 / per_metre:.6g} m is too wide for an origin drawn per point; give a public one"
             )
         scale = math.sqrt(3) / (share * per_metre)
-        step = 2.0 ** math.floor(math.log2(scale / 1024))
+        step = 2.0 ** math.floor(math.log2(scale / STEPS))
         most = LARGEST_DISTANCE / METRES[unit]
         fine = PlanarLaplace(
             epsilon=epsilon * (1 - share), unit=unit, granularity=self.granularity, region=((-most, most),) * 2

@@ -33,6 +33,18 @@ def explain(plan: Plan) -> list[Line]:
     return [*map(_line, plan.columns.values()), *map(_group_line, plan.groups)]
 
 
+def as_data(plan: Plan) -> dict[str, Any]:
+    """The guarantee as a receipt states it, with the error to expect of every column and group."""
+    from fastdp.tables.receipt import Receipt
+
+    said: dict[str, Any] = Receipt(plan, None, unsafe=False).to_dict()["guarantee"]
+    parts = [*said["columns"].values(), *said.get("groups", ())]
+    for part, line in zip(parts, explain(plan), strict=True):
+        if line.error:
+            part["error_within_95_percent"] = line.error
+    return said
+
+
 def explain_total(plan: Plan) -> list[str]:
     """What a whole record is guaranteed: the sum, then every metric column and group by itself."""
     total = plan.privacy

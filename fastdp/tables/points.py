@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from fastdp import validation
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
 
 KEYS = ("epsilon", "unit", "coordinates", "origin", "region", "granularity", "nulls")
 ORIGIN = "give origin = [latitude, longitude], a public place"
+STEPS = 4096
+"""Steps of the grid within the distance that epsilon is for: rounding to the grid costs a part of 2**-11."""
+SCALE_BITS = 20
+"""Steps per scale of the noise that the sampler is asked for, at most, as a power of two."""
+TRIES = 4
 Coordinates = Literal["latlon", "plane"]
 
 
@@ -46,7 +53,7 @@ class Points:
         coordinates = _read_coordinates(owner, first, second, given)
         unit, epsilon, distance = _read_epsilon(owner, given, coordinates)
         parameters = {key: given[key] for key in ("origin", "region", "granularity") if key in given}
-        mechanism = _build(owner, coordinates, parameters | {"epsilon": epsilon, "unit": unit})
+        mechanism = _build(owner, coordinates, parameters | {"epsilon": epsilon, "unit": unit}, distance)
         nulls = Policies.read(owner, {key: given[key] for key in ("nulls",) if key in given}, domain=None)
         return cls((first, second), coordinates, mechanism, distance, nulls)
 
@@ -154,13 +161,31 @@ def _length(owner: str, text: str) -> float:
         return 1000.0
 
 
-def _build(owner: str, coordinates: str, parameters: dict[str, Any]) -> Any:
+def _build(owner: str, coordinates: str, given: dict[str, Any], distance: float) -> Any:
+    """The mechanism that costs at most what was asked for between points that are ``distance`` units apart.
+
+    What the rounding to a grid adds is made up for by a little more noise, on a grid that is fine for that distance.
+    """
     from fastdp.mechanisms.globe_laplace import GlobeLaplace
     from fastdp.mechanisms.planar_laplace import PlanarLaplace
 
-    is_global = coordinates == "latlon" and "origin" not in parameters
+    is_global = coordinates == "latlon" and "origin" not in given
+    asked = Fraction(given["epsilon"]) * Fraction(distance)
+    parameters = {"granularity": _granularity(given["epsilon"], given["unit"], distance)} | given
     try:
-        return (GlobeLaplace if is_global else PlanarLaplace)(**parameters)
+        for _ in range(TRIES):
+            mechanism = (GlobeLaplace if is_global else PlanarLaplace)(**parameters)
+            cost = Fraction(mechanism.epsilon_at(distance))
+            if cost <= asked:
+                break
+            parameters["epsilon"] *= float(asked / cost) * (1 - 2.0**-30)
     except FastDPError as error:
         way_out = f"; {ORIGIN}" if is_global else ""
         raise ParameterError(f"{owner}: {error}{way_out}") from None
+    return mechanism
+
+
+def _granularity(epsilon: float, unit: str, distance: float) -> float:
+    """A power of two below a metre and a small part of the distance, but not too small for the sampler."""
+    finest = math.ceil(math.log2(1 / epsilon) - SCALE_BITS)
+    return 2.0 ** max(math.floor(math.log2(min(1 / METRES[unit], distance / STEPS))), finest)

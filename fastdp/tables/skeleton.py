@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from fastdp.tables.places import find_pairs
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -13,12 +15,25 @@ HEAD = """\
 # What becomes of each column. Everything is dropped until you say otherwise:
 #   action = "keep"      declares the column public: it is released as it is
 #   mechanism = ...      randomizes it; epsilon is yours to choose
+#   nulls = "public"     leaves nulls where they are, for all to see; "drop" leaves out their rows, which shows too;
+#                        "category" with null_label = "..." counts them as that label; without it they are an error
 # Check it with: fastdp plan check PLAN FILE
 """
 
+_ANY = (
+    'mechanism = "krr"                  # categories; or "laplace" (numbers), "geometric" (integers),',
+    '                                   # "randomized_response" (true, false)',
+    "epsilon =",
+    'domain = ["one", "other"]          # for categories: all values that can occur, public',
+    "bounds = [low, high]               # for numbers: public; values are clamped to them",
+)
 
-def skeleton(schema: pa.Schema) -> str:
+
+def skeleton(schema: pa.Schema, *, typed: bool = True) -> str:
     """The text of a plan that drops every column, with a mechanism to choose for each in comments.
+
+    ``typed`` is whether the source states types; text files do not. Where names tell of a latitude and a longitude, a
+    group for them is there to choose, too.
 
     >>> import pyarrow as pa
     >>> print(skeleton(pa.schema({"ill": pa.bool_()})).partition("[")[2])
@@ -30,16 +45,41 @@ def skeleton(schema: pa.Schema) -> str:
     """
     parts = [HEAD]
     for field in schema:
-        suggestion = "".join(f"# {line}\n" for line in _suggestion(field.type))
+        suggestion = "".join(f"# {line}\n" for line in (_suggestion(field.type) if typed else _ANY))
         heading = f"[columns.{_key(field.name)}]"
-        parts.append(f'{heading:<40} # {" ".join(str(field.type).split())}\naction = "drop"\n{suggestion}')
+        kind = " ".join(str(field.type).split()) if typed else "as its mechanism takes it"
+        parts.append(f'{heading:<40} # {kind}\naction = "drop"\n{suggestion}')
+    parts += [_point(*pair) for pair in find_pairs(schema.names)]
     return "\n".join(parts)
+
+
+def _point(latitude: str, longitude: str) -> str:
+    """A group for a place, in comments."""
+    columns = ", ".join(
+        json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f") for name in (latitude, longitude)
+    )
+    return "".join(
+        f"# {line}\n"
+        for line in (
+            "Places are best moved as a whole: take out the entries of both columns above, and choose",
+            "[[groups]]",
+            f"columns = [{columns}]",
+            'mechanism = "planar_laplace"',
+            'epsilon = "ln(2)/500m"    # per distance (d-privacy): points 500 m apart are told apart by a factor of 2',
+            "origin = [48.85, 2.35]    # a public place nearby; without one each point draws its own, at a small cost",
+        )
+    )
 
 
 def _key(name: str) -> str:
     """A name as a key of TOML."""
     if re.fullmatch(r"[A-Za-z0-9_-]+", name):
         return name
+    return _quoted(name)
+
+
+def _quoted(name: str) -> str:
+    """A name as a text of TOML."""
     return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
