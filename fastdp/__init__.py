@@ -44,10 +44,12 @@ if TYPE_CHECKING:
     from fastdp.mechanisms.krr import KRR
     from fastdp.mechanisms.laplace import Laplace
     from fastdp.mechanisms.longitudinal import Longitudinal
+    from fastdp.mechanisms.memoized_trajectory import MemoizedTrajectory
     from fastdp.mechanisms.metric import ExponentialMetric
     from fastdp.mechanisms.numeric import Duchi, Hybrid, Piecewise
     from fastdp.mechanisms.optimal import OptimalMechanism
     from fastdp.mechanisms.planar_laplace import PlanarLaplace
+    from fastdp.mechanisms.predictive_trajectory import PredictiveTrajectory
     from fastdp.mechanisms.randomized_response import RandomizedResponse
     from fastdp.mechanisms.rappor import RAPPOR
     from fastdp.mechanisms.square_wave import SquareWave
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from fastdp.mechanisms.subset import SubsetSelection
     from fastdp.mechanisms.summed_histogram import SummedHistogram
     from fastdp.mechanisms.tight import TightConstraints
+    from fastdp.mechanisms.trajectory import TrajectoryReports
     from fastdp.mechanisms.unary import ThresholdedHistogram, UnaryEncoding
     from fastdp.parallel import get_threads, set_threads
     from fastdp.privacy import Privacy
@@ -87,10 +90,12 @@ _HOMES = {
     "fastdp.mechanisms.krr": ("KRR",),
     "fastdp.mechanisms.laplace": ("Laplace",),
     "fastdp.mechanisms.longitudinal": ("Longitudinal",),
+    "fastdp.mechanisms.memoized_trajectory": ("MemoizedTrajectory",),
     "fastdp.mechanisms.metric": ("ExponentialMetric",),
     "fastdp.mechanisms.numeric": ("Duchi", "Hybrid", "Piecewise"),
     "fastdp.mechanisms.optimal": ("OptimalMechanism",),
     "fastdp.mechanisms.planar_laplace": ("PlanarLaplace",),
+    "fastdp.mechanisms.predictive_trajectory": ("PredictiveTrajectory",),
     "fastdp.mechanisms.randomized_response": ("RandomizedResponse",),
     "fastdp.mechanisms.rappor": ("RAPPOR",),
     "fastdp.mechanisms.square_wave": ("SquareWave",),
@@ -98,6 +103,7 @@ _HOMES = {
     "fastdp.mechanisms.subset": ("SubsetSelection",),
     "fastdp.mechanisms.summed_histogram": ("SummedHistogram",),
     "fastdp.mechanisms.tight": ("TightConstraints",),
+    "fastdp.mechanisms.trajectory": ("TrajectoryReports",),
     "fastdp.mechanisms.unary": ("ThresholdedHistogram", "UnaryEncoding"),
     "fastdp.parallel": ("get_threads", "set_threads"),
     "fastdp.privacy": ("Privacy",),
@@ -133,6 +139,7 @@ __all__ = [
     "LedgerLockedError",
     "LocalHashing",
     "Longitudinal",
+    "MemoizedTrajectory",
     "NotIdentifiableError",
     "OptimalMechanism",
     "OutputExistsError",
@@ -140,6 +147,7 @@ __all__ = [
     "Piecewise",
     "Plan",
     "PlanarLaplace",
+    "PredictiveTrajectory",
     "Privacy",
     "Privic",
     "RandomizedResponse",
@@ -155,6 +163,7 @@ __all__ = [
     "SummedHistogram",
     "ThresholdedHistogram",
     "TightConstraints",
+    "TrajectoryReports",
     "UnaryEncoding",
     "UnsafeRngError",
     "__version__",

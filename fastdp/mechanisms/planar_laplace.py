@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -13,10 +13,11 @@ import numpy as np
 
 from fastdp import rounding, validation
 from fastdp.columns.buffers import fresh
-from fastdp.columns.numeric import Nulls, NumericColumn, read_block, read_numeric
-from fastdp.errors import ParameterError, SchemaError
+from fastdp.columns.numeric import Nulls, NumericColumn, read_block
+from fastdp.columns.points import PointColumns, read_points
+from fastdp.errors import ParameterError
 from fastdp.mechanisms.additive import set_fields
-from fastdp.noise.grid import FloatGrid
+from fastdp.noise.grid import FLOAT64, FloatGrid
 from fastdp.noise.planar import EXCESS, LARGEST_SCALE, SMALLEST_SCALE, PlanarLaw
 from fastdp.noise.rates import check_scale
 from fastdp.noise.runner import working_memory
@@ -28,7 +29,9 @@ from fastdp.random.rng import Rng, resolve
 
 LARGEST_DISTANCE = 4.0e6
 """Metres east or north of the origin up to which reports on the globe lie; it must be far less than a quadrant."""
-_ROOT_TWO = Fraction(math.isqrt(1 << 201) + 1, 1 << 100)
+FLOAT_ERROR = Fraction(1, 1 << 20)
+"""Metres by which float64 may bring two points of the globe farther apart than they are, when they are projected."""
+ROOT_TWO = Fraction(math.isqrt(1 << 201) + 1, 1 << 100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +92,16 @@ class PlanarLaplace:
         Rounding moves each point by at most step / sqrt(2), so that two of them come nearer or farther by sqrt(2) steps
         at most. Two offsets' weights then differ by e**(rate * |z - z'|) at most, up to the rounding of the thresholds
         in the kernel, which is bounded and added; the same sum of weights divides both. Clamping to a region brings no
-        two points farther apart.
+        two points farther apart, and projecting the globe by no more than float64 is off, which is added as well.
         """
         distance = validation.positive("PlanarLaplace.epsilon_at", "distance", distance)
-        steps = Fraction(distance) / Fraction(self.granularity) + _ROOT_TWO
-        return rounding.float_up(self._law.rate * steps + 2 * EXCESS)
+        return rounding.float_up(self._law.rate * (self.steps_apart(Fraction(distance)) + ROOT_TWO) + 2 * EXCESS)
+
+    def steps_apart(self, distance: Fraction) -> Fraction:
+        """How many steps of the grid two points so many units apart can be apart before they are rounded."""
+        if self.origin is not None:
+            distance += FLOAT_ERROR / Fraction(METRES[self.unit])
+        return distance / Fraction(self.granularity)
 
     @property
     def privacy(self) -> Privacy:
@@ -119,36 +127,31 @@ class PlanarLaplace:
             )
         return high / self.epsilon
 
-    def randomize(self, x: Any, y: Any, *, rng: Rng | None = None, nulls: Nulls = "error") -> tuple[Any, Any]:
-        """One point per point, as two columns in the caller's own kinds of container."""
-        owner = "PlanarLaplace"
-        columns = [read_numeric(owner, values, "float", nulls=nulls) for values in (x, y)]
-        bounds = self.region or (None, None)
-        grids = [
-            FloatGrid.within(owner, self.granularity, limits, dtype=column.result_dtype)
-            for limits, column in zip(bounds, columns, strict=True)
-        ]
+    def randomize(self, x: Any, y: Any = None, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
+        """One point per point, as two columns in the caller's own kinds of container.
+
+        One container of both columns (an array of shape (n, 2), a data frame, a table) comes back as such a container.
+        """
+        points = read_points("PlanarLaplace", x, y, nulls=nulls)
+        grids = self.grids("PlanarLaplace", [column.result_dtype for column in points.columns])
 
         def add(values: list[np.ndarray], offsets: list[np.ndarray], results: list[np.ndarray]) -> None:
             for grid, *parts in zip(grids, values, offsets, results, strict=True):
                 grid.add(*parts)
 
-        return self._run(columns, rng, add)
+        return self._run(points, rng, add)
 
     def randomize_latlon(
-        self, latitude: Any, longitude: Any, *, rng: Rng | None = None, nulls: Nulls = "error"
-    ) -> tuple[Any, Any]:
-        """One latitude and one longitude (from -180 to 180) per point, in the caller's own kinds of container."""
-        owner = "PlanarLaplace"
-        if self.origin is None:
-            raise ParameterError(f"{owner}: latitudes and longitudes need origin, a public latitude and longitude")
-        columns = [read_numeric(owner, values, "float", nulls=nulls) for values in (latitude, longitude)]
-        metres, most = METRES[self.unit], LARGEST_DISTANCE / METRES[self.unit]
-        limits = [(max(low, -most), min(high, most)) for low, high in self.region or ((-most, most),) * 2]
-        if not all(low < high for low, high in limits):
-            raise ParameterError(f"{owner}: the region lies beyond 4,000 km of the origin")
-        grids = [FloatGrid.within(owner, self.granularity, bounds) for bounds in limits]
-        plane = Plane(owner, *self.origin)
+        self, latitude: Any, longitude: Any = None, *, rng: Rng | None = None, nulls: Nulls = "error"
+    ) -> Any:
+        """One latitude and one longitude (from -180 to 180) per point, in the caller's own kinds of container.
+
+        One container of both columns, latitudes first, comes back as such a container.
+        """
+        owner, flat_earth = "PlanarLaplace", self.on_plane()
+        points = read_points(owner, latitude, longitude, nulls=nulls, missing=self.origin)
+        metres, plane = METRES[self.unit], Plane(owner, *self.origin)
+        grids = flat_earth.grids(owner)
 
         def add(values: list[np.ndarray], offsets: list[np.ndarray], results: list[np.ndarray]) -> None:
             flat = [part / metres for part in plane.project(*(part.astype(np.float64) for part in values))]
@@ -158,13 +161,28 @@ class PlanarLaplace:
             for result, part in zip(results, plane.unproject(*(part * metres for part in moved)), strict=True):
                 result[:] = part
 
-        return self._run(columns, rng, add)
+        return self._run(points, rng, add)
 
-    def _run(self, columns: list[NumericColumn], rng: Rng | None, add: Callable[..., None]) -> tuple[Any, Any]:
+    def grids(self, owner: str, dtypes: Any = (FLOAT64, FLOAT64)) -> list[FloatGrid]:
+        """Where noise is added to x and to y: the multiples of ``granularity`` in the region."""
+        return [
+            FloatGrid.within(owner, self.granularity, limits, dtype=dtype)
+            for limits, dtype in zip(self.region or (None, None), dtypes, strict=True)
+        ]
+
+    def on_plane(self) -> PlanarLaplace:
+        """The mechanism on the plane that touches the globe at ``origin``, within 4,000 km of it."""
+        if self.origin is None:
+            raise ParameterError("PlanarLaplace: latitudes and longitudes need origin, a public latitude and longitude")
+        most = LARGEST_DISTANCE / METRES[self.unit]
+        limits = tuple((max(low, -most), min(high, most)) for low, high in self.region or ((-most, most),) * 2)
+        if not all(low < high for low, high in limits):
+            raise ParameterError("PlanarLaplace: the region lies beyond 4,000 km of the origin")
+        return replace(self, region=limits)
+
+    def _run(self, points: PointColumns, rng: Rng | None, add: Callable[..., None]) -> Any:
         """Two columns with every block moved; nothing if any block is refused."""
-        owner, size = "PlanarLaplace", columns[0].size
-        if columns[1].size != size:
-            raise SchemaError(f"{owner}: the two columns must have the same length")
+        owner, size, columns = "PlanarLaplace", points.size, points.columns
         key, slot = resolve(owner, rng).reserve(size)
         fill = self._law.sampler()
         results = [fresh(size, column.result_dtype) for column in columns]
@@ -183,11 +201,7 @@ class PlanarLaplace:
                 work(first + start, first + stop)
 
             for_each_block(last - first, shifted)
-        x, y = (
-            column.rebuild([result] if len(column.pieces) == 1 else [result[a:b].copy() for a, b in pairwise(each)])
-            for column, result, each in zip(columns, results, edges, strict=True)
-        )
-        return x, y
+        return points.rebuild(results)
 
 
 def _read(owner: str, column: NumericColumn, edges: np.ndarray, start: int, stop: int) -> np.ndarray:
