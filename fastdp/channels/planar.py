@@ -28,11 +28,46 @@ def laplace_masses(rate: float, size: int) -> np.ndarray:
     to all digits.
     """
     nodes, weights = np.polynomial.legendre.leggauss(6 + math.ceil(2 * min(rate, 20.0)))
-    nodes, weights = nodes / 2, weights / 2
     corners = np.array([[_rectangle(rate, a + 0.5, b + 0.5) for b in range(NEAR)] for a in range(NEAR)])
     inner = np.diff(np.diff(np.pad(corners, ((1, 0), (1, 0))), axis=0), axis=1)
     inner[0] *= 2  # both halves of a cell that an axis cuts
     inner[:, 0] *= 2
+    return _laplace(rate, size, nodes / 2, weights / 2, inner)
+
+
+def spread_masses(rate: float, size: int) -> np.ndarray:
+    """As :func:`laplace_masses`, for noise added to points that are uniform within cell (0, 0), not in its middle.
+
+    Means over the points' places: the density is weighed by the overlap of a cell with one that is shifted by as much
+    as the noise, a triangle each way. Near the peak it is integrated in parts that halve towards it, so that it is
+    smooth on each of them.
+    """
+    nodes, weights = _triangle(5 + math.ceil(2 * min(rate, 20.0)), np.array([-1.0, 0.0, 1.0]))
+    halves = 2.0 ** -np.arange(40.0)
+    inner = np.empty((NEAR, NEAR))
+    for i in range(NEAR):
+        for j in range(NEAR):
+            (u, a), (v, b) = (_triangle(12, _parts(k, halves)) for k in (i, j))
+            inner[i, j] = a @ np.exp(-rate * np.hypot(i + u[:, None], j + v)) @ b
+    return _laplace(rate, size, nodes, weights, inner * (rate * rate / (2 * math.pi)))
+
+
+def _parts(offset: int, halves: np.ndarray) -> np.ndarray:
+    """Edges of parts of [-1, 1] that halve towards -offset, where the peak is, if that is in it."""
+    ends = np.concatenate((-offset - halves, [-offset], -offset + halves, [-1.0, 0.0, 1.0], np.linspace(-1, 1, 9)))
+    return np.unique(ends[(ends >= -1) & (ends <= 1)])
+
+
+def _triangle(count: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss's nodes on the parts between edges, and their weights under 1 - |u|."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    half = np.diff(edges)[:, None] / 2
+    u = (edges[:-1, None] + half * (1 + nodes)).reshape(-1)
+    return u, (half * weights).reshape(-1) * (1 - np.abs(u))
+
+
+def _laplace(rate: float, size: int, nodes: np.ndarray, weights: np.ndarray, inner: np.ndarray) -> np.ndarray:
+    """Integrals of the density at offsets by weighed nodes each way, but for the given ones near the peak."""
 
     def cells(i: int, j: np.ndarray) -> np.ndarray:
         total = np.zeros(j.shape)

@@ -10,7 +10,7 @@ import pytest
 
 import fastdp as fd
 from fastdp.channels import Channel, GridChannel
-from fastdp.channels.planar import geometric_masses, laplace_masses
+from fastdp.channels.planar import geometric_masses, laplace_masses, spread_masses
 from tests.channels.cases import grid, random_masses
 
 
@@ -59,6 +59,25 @@ def test_laplace_masses__are_integrals_of_the_density(rate):
         x, y = i + nodes[:, None] / 2, j + nodes / 2
         density = rate**2 / (2 * math.pi) * np.exp(-rate * np.hypot(x, y))
         assert masses[8 + i, 8 + j] == pytest.approx(weights @ density @ weights / 4, rel=1e-11)
+
+
+def mean_mass(rate, parts, i, j):
+    """The mean over the middles of parts x parts parts of a cell of the probability to end up in cell (i, j)."""
+    fine, triangle = laplace_masses(rate / parts, 4 * parts), parts - np.abs(np.arange(1 - parts, parts))
+    rows, columns = (slice((4 + k) * parts - parts, (4 + k) * parts + parts - 1) for k in (i, j))
+    return triangle @ fine[rows, columns] @ triangle / parts**2
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.7, 3.0])
+def test_spread_masses__are_means_over_the_points_of_a_cell(rate):
+    """Means over finer and finer parts come to them; the masses from a cell's middle are other ones."""
+    masses, middle = spread_masses(rate, 9), laplace_masses(rate, 9)
+    assert masses.sum() == pytest.approx(1, abs=1e-14)
+    assert np.array_equal(masses, masses[::-1])
+    for i, j in [(0, 0), (0, 1), (1, 1), (2, 1)]:
+        coarse, fine = (mean_mass(rate, parts, i, j) for parts in (7, 21))
+        assert masses[8 + i, 8 + j] == pytest.approx((9 * fine - coarse) / 8, rel=3e-5)
+        assert middle[8 + i, 8 + j] != pytest.approx(masses[8 + i, 8 + j], rel=1e-3)
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.5, 3.0])

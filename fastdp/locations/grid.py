@@ -1,0 +1,195 @@
+"""A rectangle of square cells on the map, and how many points are in each of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fastdp import validation
+from fastdp.columns.numeric import read_numeric
+from fastdp.errors import DomainError, ParameterError
+from fastdp.kernels.counts import count_codes
+from fastdp.kernels.places import BEHIND, count_places, fill_cells, fill_plane, mark_inside
+from fastdp.parallel import BLOCK
+from fastdp.plane import Plane
+from fastdp.quantities import METRES, parse_length
+
+LARGEST_GRID = 1 << 18
+"""Cells: 512 by 512."""
+LARGEST_EXTENT = 2.0e6
+"""Metres across: half of it is well within what the touching plane shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """Square cells that cover x and y, two pairs of bounds; numbered row by row from the top left, north up.
+
+    ``cell`` is a side, in ``unit`` or as a text such as "250m". Bounds are widened, alike on both sides, to whole
+    cells. :meth:`over` covers latitudes and longitudes instead, on the plane that touches the globe in their middle.
+    All of it is public: choose it without looking at the data.
+
+    >>> grid = Grid.over(latitude=(48.85, 48.88), longitude=(2.32, 2.36), cell="250m")
+    >>> grid.shape
+    (14, 12)
+    >>> int(grid.count_latlon([48.865, 48.865, 48.88], [2.34, 2.34, 2.32]).max())
+    2
+    """
+
+    x: Any
+    y: Any
+    cell: Any
+    unit: Any = "m"
+    origin: Any = None
+    shape: tuple[int, int] = field(init=False)
+    """Rows and columns."""
+
+    def __post_init__(self) -> None:
+        unit = validation.one_of("Grid", "unit", self.unit, tuple(METRES))
+        cell = self.cell
+        if isinstance(cell, str):
+            cell = parse_length("Grid", "cell", cell) / METRES[unit]
+        cell = validation.positive("Grid", "cell", cell)
+        spans = [validation.bounds("Grid", span, integers=False) for span in (self.x, self.y)]
+        sides = [max(1, math.ceil((high - low) / cell * (1 - 1e-12))) for low, high in spans]
+        if not 2 <= sides[0] * sides[1] <= LARGEST_GRID:
+            raise ParameterError(
+                f"Grid: there must be from 2 to {LARGEST_GRID} cells, got {sides[1]} x {sides[0]}; choose other cells"
+            )
+        wide = [_widen(low, high, count * cell) for (low, high), count in zip(spans, sides, strict=True)]
+        for name, value in zip(("x", "y", "cell", "shape"), (*wide, cell, (sides[1], sides[0])), strict=True):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def over(cls, *, latitude: Any, longitude: Any, cell: Any, unit: str = "m") -> Grid:
+        """The grid over two pairs of bounds; longitudes from the west to the east, also over the date line."""
+        south, north = validation.bounds("Grid", latitude, integers=False)
+        if not isinstance(longitude, tuple | list) or len(longitude) != 2:
+            raise ParameterError("Grid: longitude must be two numbers, from the west to the east")
+        west, east = (validation.as_float(value) for value in longitude)
+        if not (-90 <= south < north <= 90 and -180 <= west <= 180 and -180 <= east <= 180 and west != east):
+            raise ParameterError("Grid: latitudes must be from -90 to 90 and longitudes from -180 to 180, not the same")
+        across = (east - west) % 360
+        origin = (south + north) / 2, (west + across / 2 + 180) % 360 - 180
+        validation.one_of("Grid", "unit", unit, tuple(METRES))
+        plane, edges = Plane("Grid", *origin), np.linspace(-across / 2, across / 2, 9)
+        turned = (origin[1] + edges + 180) % 360 - 180
+        places = [plane.project(np.full(9, one), turned) for one in (south, origin[0], north)]
+        half = [max(float(np.abs(place[axis]).max()) for place in places) for axis in (0, 1)]
+        if max(half) > LARGEST_EXTENT / 2:
+            raise ParameterError("Grid: the region must be at most 2,000 km across; one plane shows no more")
+        x, y = ((-one / METRES[unit], one / METRES[unit]) for one in half)
+        return cls(x=x, y=y, cell=cell, unit=unit, origin=origin)
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def bounds(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Of x and of y: a ``region`` for `PlanarLaplace`."""
+        return self.x, self.y
+
+    @property
+    def positions(self) -> np.ndarray:
+        """The middles of the cells, x and y in rows, numbered as the cells are."""
+        rows, columns = self.shape
+        y = self.y[1] - (np.arange(rows) + 0.5) * self.cell
+        x = self.x[0] + (np.arange(columns) + 0.5) * self.cell
+        return np.stack((np.tile(x, rows), np.repeat(y, columns)), axis=1)
+
+    def latlon(self) -> tuple[np.ndarray, np.ndarray]:
+        """Latitudes and longitudes of the middles of the cells."""
+        metres = self.positions * METRES[self.unit]
+        return self._plane().unproject(metres[:, 0], metres[:, 1])
+
+    def _plane(self) -> Plane:
+        if self.origin is None:
+            raise ParameterError("Grid: latitudes and longitudes need a grid made by Grid.over")
+        return Plane("Grid", *self.origin)
+
+    def project(self, latitude: Any, longitude: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates x and y of points on the globe."""
+        frame, scale = self._plane().frame, 1 / METRES[self.unit]
+        latitude, longitude = _flat(latitude, longitude)
+        x, y = np.empty(latitude.size), np.empty(latitude.size)
+        bad = 0
+        for part in _blocks(x.size):
+            bad |= fill_plane(latitude[part], longitude[part], frame, scale, x[part], y[part])
+        if bad:
+            rule = "latitudes must be from -90 to 90 and longitudes from -180 to 180, without NaN; values withheld"
+            raise DomainError(f"Grid: {'points lie on the other side of the globe' if bad == BEHIND else rule}")
+        return x, y
+
+    def count(self, x: Any, y: Any, *, outside: str = "clamp") -> np.ndarray:
+        """How many points are in each cell; those outside count for the nearest of the border, or not (``"drop"``)."""
+        drop = validation.one_of("Grid", "outside", outside, ("clamp", "drop")) == "drop"
+        counts = np.zeros(self.size, np.int64)
+        x, y = _flat(x, y)
+        bad = 0
+        for part in _blocks(x.size):
+            bad |= count_places(x[part], y[part], *self._frame(), drop, counts)
+        _refuse(bad)
+        return counts.reshape(self.shape)
+
+    def count_latlon(self, latitude: Any, longitude: Any, *, outside: str = "clamp") -> np.ndarray:
+        """The same for points on the globe."""
+        return self.count(*self.project(latitude, longitude), outside=outside)
+
+    def count_cells(self, cells: Any) -> np.ndarray:
+        """How often each cell is reported, by its number."""
+        counts = np.zeros((4, self.size), np.int64)
+        for piece in read_numeric("Grid", cells, "integer").pieces:
+            flat = np.ascontiguousarray(piece.reshape(-1))
+            if flat.dtype == np.uint64:  # beyond int64 they become negative, which is no cell either
+                flat = flat.view(np.int64)
+            if count_codes(flat, np.uint64(self.size), counts):
+                raise DomainError("Grid: there are cells outside the grid; values withheld")
+        return counts.sum(axis=0).reshape(self.shape)
+
+    def cells(self, x: Any, y: Any) -> np.ndarray:
+        """The number of each point's cell, or of the nearest of the border."""
+        x, y = _flat(x, y)
+        out = np.empty(x.size, np.int64)
+        _refuse(fill_cells(x, y, *self._frame(), out))
+        return out
+
+    def inside(self, x: Any, y: Any) -> np.ndarray:
+        """Which points are inside."""
+        x, y = _flat(x, y)
+        out = np.empty(x.size, np.bool_)
+        mark_inside(x, y, *self._frame(), out)
+        return out
+
+    def _frame(self) -> tuple[float, float, float, int, int]:
+        return self.x[0], self.y[1], self.cell, *self.shape
+
+
+def _widen(low: float, high: float, length: float) -> tuple[float, float]:
+    middle = (low + high) / 2
+    return middle - length / 2, middle + length / 2
+
+
+def _flat(*columns: Any) -> list[np.ndarray]:
+    """Columns of equal length as float64."""
+    flat = []
+    for column in columns:
+        pieces = [np.asarray(piece, np.float64).reshape(-1) for piece in read_numeric("Grid", column, "float").pieces]
+        flat.append(np.ascontiguousarray(pieces[0] if len(pieces) == 1 else np.concatenate(pieces)))
+    if len({column.size for column in flat}) > 1:
+        raise ParameterError("Grid: both coordinates must have the same length")
+    return flat
+
+
+def _blocks(size: int) -> Iterator[slice]:
+    """Parts that stay in the caches between two kernels."""
+    return (slice(start, start + BLOCK) for start in range(0, size, BLOCK))
+
+
+def _refuse(bad: int) -> None:
+    if bad:
+        raise DomainError("Grid: there are coordinates that are NaN; values withheld")

@@ -1,0 +1,1 @@
+"""Pictures, charts and self-contained HTML pages."""
