@@ -8,13 +8,15 @@ from fractions import Fraction
 
 import mpmath
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from scipy.stats import chisquare
 
 import fastdp as fd
 from fastdp.kernels.words import make_scratch
-from fastdp.mechanisms.planar_laplace import PlanarLaplace
+from fastdp.mechanisms.planar_laplace import FLOAT_ERROR, PlanarLaplace
 from fastdp.noise.cells import TAIL_DOWN, TAIL_UP
 from fastdp.noise.planar import EXCESS, PlanarLaw, _build
 from fastdp.plane import Plane
@@ -123,15 +125,19 @@ def test_offsets__lengths_and_directions_follow_the_law(rate):
 
     assert p_value(1.0) > 1e-3
     assert p_value(1.01) < 1e-3
-    # Eight directions of the lattice are alike; with fine steps all are.
+    assert directions(rate, x, y) > 1e-3
+    turned = np.where(np.arange(SIZE) % 100 == 0, np.abs(x), x)  # one in a hundred never goes west
+    assert directions(rate, turned, y) < 1e-3
+
+
+def directions(rate: float, x: np.ndarray, y: np.ndarray) -> float:
+    """The p-value of directions: eight of the lattice are alike, four by four; with fine steps all are."""
     far = np.hypot(x, y) > 0
     bins = 8 if rate > 0.01 else 360
     angles = np.arctan2(y[far] + x[far] * 1e-9, x[far]) + math.pi / bins
     counts = np.histogram(np.mod(angles, 2 * math.pi), bins, (0, 2 * math.pi))[0]
-    if bins == 8:
-        assert all(chisquare(part).pvalue > 1e-3 for part in (counts[::2], counts[1::2]))
-    else:
-        assert chisquare(counts).pvalue > 1e-3
+    parts = (counts[::2], counts[1::2]) if bins == 8 else (counts,)
+    return min(chisquare(part).pvalue for part in parts)
 
 
 @pytest.mark.parametrize("rate", [2.5, 0.8, 0.3])
@@ -201,7 +207,9 @@ def test_containers__come_back_as_they_went_in():
         assert randomize(pa.array([48.8, None]), pa.array([2.3, 2.4]), nulls="public")[0][1].as_py() is None
 
 
-@pytest.mark.parametrize(("latitude", "longitude"), [(48.85, 2.35), (-17.0, 179.95), (69.0, -180.0), (0.0, 0.0)])
+@pytest.mark.parametrize(("latitude", "longitude"), [
+    (48.85, 2.35), (-17.0, 179.95), (69.0, -180.0), (0.0, 0.0), (90.0, 0.0), (-89.5, 33.0), (-90.0, 120.0),
+])  # fmt: skip
 def test_projection__is_right_within_200_km_and_never_longer(latitude, longitude):
     """Short steps anywhere within 200 km have their length on the ellipsoid to 0.1 %, and come back."""
     source = np.random.default_rng(4)
@@ -215,11 +223,11 @@ def test_projection__is_right_within_200_km_and_never_longer(latitude, longitude
     per_latitude = 6378137 * (1 - 0.00669437999014) / bend**1.5
     per_longitude = 6378137 / np.sqrt(bend) * np.cos(phi)
     turn = source.uniform(0, 2 * math.pi, east.size)
-    ground = np.array([np.sin(turn), np.cos(turn)]) * 10.0
+    ground = np.array([np.sin(turn), np.cos(turn)]) * 0.01
     step = np.degrees(ground[0] / per_latitude), np.degrees(ground[1] / per_longitude)
     beside = where[0] + step[0], np.mod(where[1] + step[1] + 180, 360) - 180
-    seen = np.hypot(*(np.array(plane.project(*beside)) - [east, north])) / 10.0
-    assert seen.max() <= 1 + 1e-5
+    seen = np.hypot(*(np.array(plane.project(*beside)) - [east, north])) / 0.01
+    assert seen.max() <= 1 + 2e-5
     assert seen.min() >= 1 - 1e-3
 
 
@@ -230,6 +238,106 @@ def test_latlon__moves_by_the_law_across_the_date_line():
     assert (longitude < 0).any()
     lengths = np.hypot(*Plane("test", -17.0, 179.99).project(latitude, longitude)) / 1000
     assert np.median(lengths) == pytest.approx(mechanism.radius(0.5), rel=0.01)
+
+
+@pytest.mark.parametrize("origin", [(90.0, 0.0), (-90.0, 12.0), (89.99, 179.0)])
+def test_latlon__moves_by_the_law_around_a_pole(origin):
+    """Reports go over the pole to all longitudes, as far as the law says, and latitudes never pass 90."""
+    mechanism = PlanarLaplace(epsilon=0.1, unit="km", origin=origin)
+    latitude, longitude = mechanism.randomize_latlon(np.full(100_000, origin[0]), np.full(100_000, 7.0), rng=seeded())
+    assert np.abs(latitude).max() <= 90
+    assert np.histogram(longitude, 36, (-180, 180))[0].min() > 1_000
+    plane = Plane("test", *origin)
+    start = np.array(plane.project(np.array([origin[0]]), np.array([7.0])))
+    lengths = np.hypot(*(np.array(plane.project(latitude, longitude)) - start)) / 1000
+    assert np.median(lengths) == pytest.approx(mechanism.radius(0.5), rel=0.01)
+
+
+def test_latlon__stays_in_its_region_and_on_the_plane():
+    region = ((-2.0, 3.0), (0.0, 1.0))
+    mechanism = PlanarLaplace(epsilon=0.3, unit="km", region=region, origin=(48.85, 2.35))
+    where = mechanism.randomize_latlon(np.full(5_000, 48.86), np.full(5_000, 2.34), rng=seeded())
+    east, north = (part / 1000 for part in Plane("test", 48.85, 2.35).project(*where))
+    ends = [east.min(), east.max(), north.min(), north.max()]
+    assert np.allclose(ends, [-2.0, 3.0, 0.0, 1.0], atol=1e-8)
+    assert np.abs(east * 1024 - np.rint(east * 1024)).max() < 1e-5
+    with pytest.raises(fd.ParameterError, match="4,000 km"):
+        PlanarLaplace(epsilon=1.0, unit="km", region=((5000, 6000), (0, 1)), origin=(0, 0)).randomize_latlon([0], [0])
+
+
+def test_latlon__public_nulls_stand_for_no_place():
+    """A null is kept wherever the origin is: what stands under it never counts as a place on the other side."""
+    for origin in ((-33.87, 151.21), (48.85, 2.35)):
+        mechanism = PlanarLaplace(epsilon=0.7, unit="km", origin=origin)
+        latitude = pa.chunked_array([[origin[0], None], [None, origin[0]]], pa.float64())
+        longitude = pa.array([origin[1], None, origin[1], None], pa.float32())
+        out = mechanism.randomize_latlon(latitude, longitude, nulls="public", rng=seeded())
+        assert [side.is_null().to_pylist() for side in out] == [[False, True, True, False], [False, True, False, True]]
+        plain = mechanism.randomize_latlon(np.full(4, origin[0]), np.full(4, origin[1], np.float32), rng=seeded())
+        assert out[0][0].as_py() == plain[0][0]
+        assert out[1][2].as_py() == plain[1][2]
+        with pytest.raises(fd.DomainError, match="nulls"):
+            mechanism.randomize_latlon(latitude, longitude)
+
+
+def test_projection__is_exact_to_what_is_charged():
+    """Float64 is off by far less than the half of FLOAT_ERROR that each of two points may be."""
+    source = random.Random(6)
+    for origin in ((48.85, 2.35), (-89.0, 170.0), (0.0, -180.0)):
+        plane, worst = Plane("test", *origin), 0
+        with mpmath.workdps(40):
+
+            def exact(latitude, longitude):
+                f = 1 / mpmath.mpf("298.257223563")
+                phi, lam = mpmath.radians(mpmath.mpf(latitude)), mpmath.radians(mpmath.mpf(longitude))
+                square = f * (2 - f)
+                radius = 6378137 / mpmath.sqrt(1 - square * mpmath.sin(phi) ** 2)
+                flat = radius * mpmath.cos(phi)
+                return flat * mpmath.cos(lam), flat * mpmath.sin(lam), radius * (1 - square) * mpmath.sin(phi)
+
+            phi, lam = (mpmath.radians(mpmath.mpf(part)) for part in origin)
+            axes = (
+                (-mpmath.sin(lam), mpmath.cos(lam), 0),
+                (-mpmath.sin(phi) * mpmath.cos(lam), -mpmath.sin(phi) * mpmath.sin(lam), mpmath.cos(phi)),
+            )
+            for _ in range(100):
+                point = max(-90.0, min(90.0, origin[0] + source.uniform(-20, 20))), source.uniform(-180, 180)
+                if origin[0] > -80:
+                    point = point[0], origin[1] + source.uniform(0, 20)
+                away = [a - b for a, b in zip(exact(*point), exact(*origin), strict=True)]
+                wanted = [sum(a * b for a, b in zip(axis, away, strict=True)) for axis in axes]
+                found = plane.project(*(np.array([part]) for part in point))
+                worst = max(worst, *(abs(float(side[0]) - side_) for side, side_ in zip(found, wanted, strict=True)))
+        assert worst * math.sqrt(2) < FLOAT_ERROR / 8
+
+
+def test_containers__of_both_columns_come_back_as_one():
+    """An array of shape (n, 2), data frames, tables and dicts; others are refused."""
+    mechanism = PlanarLaplace(epsilon=0.7, unit="km", origin=(48.85, 2.35))
+    x, y = np.array([48.8, 48.9, 48.7]), np.array([2.3, 2.4, 2.5])
+    for randomize in (mechanism.randomize, mechanism.randomize_latlon):
+        a, b = randomize(x, y, rng=seeded())
+        out = randomize(np.stack((x, y), axis=1), rng=seeded())
+        assert np.array_equal(out, np.stack((a, b), axis=1))
+        frame = pd.DataFrame({"x": x, "y": y}, index=[5, 7, 7])
+        out = randomize(frame, rng=seeded())
+        assert out.equals(pd.DataFrame({"x": a, "y": b}, index=[5, 7, 7]))
+        assert randomize(pl.DataFrame({"x": x, "y": y}), rng=seeded()).equals(pl.DataFrame({"x": a, "y": b}))
+        for table in (pa.table({"x": x, "y": y}), pa.record_batch({"x": x, "y": y})):
+            out = randomize(table, rng=seeded())
+            assert type(out) is type(table)
+            assert out.to_pydict() == {"x": a.tolist(), "y": b.tolist()}
+        out = randomize({"lat": x, "lon": y.tolist()}, rng=seeded())
+        assert (out["lat"].tolist(), out["lon"]) == (a.tolist(), b.tolist())
+        for series in (pd.Series, pl.Series):
+            one, other = randomize(series(x), series(y), rng=seeded())
+            assert isinstance(one, series)
+            assert (one.to_list(), other.to_list()) == (a.tolist(), b.tolist())
+        twice = pd.DataFrame(np.zeros((2, 2)), columns=["x", "x"])
+        masked = np.ma.MaskedArray(np.zeros((2, 2)))
+        for bad in (x, np.zeros((3, 3)), frame[["x"]], pa.table({"x": x}), [[1.0, 2.0]], None, {"x": x}, masked, twice):
+            with pytest.raises(fd.SchemaError, match="PlanarLaplace"):
+                randomize(bad)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 91.7777, -180.7777])
