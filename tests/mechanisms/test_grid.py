@@ -17,6 +17,7 @@ from fastdp.noise import offsets
 from tests.mechanisms.report_checks import check_same_reports
 
 KINDS = [GridGeometric, GridLaplace]
+NODES = np.polynomial.legendre.leggauss(300)
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -93,9 +94,114 @@ def test_channel__costs_at_most_epsilon_and_a_cut_kernel_does_not(kind, epsilon,
     assert Channel.from_matrix(cut / cut.sum(axis=1, keepdims=True)).epsilon(metric) > asked * 1.001
 
 
-def test_channel__costs_at_most_epsilon_on_a_large_grid():
-    mechanism = GridLaplace(epsilon=0.3, shape=(40, 40))
-    assert mechanism.channel().epsilon(distances((40, 40))) <= mechanism.privacy.epsilon
+def test_border__the_published_cut_is_not_private():
+    """A kernel of nominal 0.2 from 11 x 15 cells onto 21 x 25, cut off there and normalised, is really 0.2507."""
+    metric = distances((11, 15))
+    i, j = np.divmod(np.arange(11 * 15), 15)
+    s, t = np.divmod(np.arange(21 * 25), 25)
+    kernel = np.exp(-0.2 * np.hypot(i[:, None] + 5 - s, j[:, None] + 5 - t))
+    cut = Channel.from_matrix(kernel / kernel.sum(axis=1, keepdims=True)).epsilon(metric)
+    assert cut == pytest.approx(0.2507, abs=5e-5)
+    for kind in KINDS:
+        assert kind(epsilon=0.2, shape=(11, 15)).channel().epsilon(metric) <= 0.2
+
+
+def realised_probabilities(mechanism) -> np.ndarray:
+    """The channel of the integers that are drawn from: exact sums, each rounded once."""
+    table, (rows, columns) = mechanism._table(), mechanism.shape
+    shares = np.zeros((2 * rows - 1, 2 * columns - 1), object)
+    shares[table.down + rows - 1, table.across + columns - 1] = table.shares[:-1]
+    cells = rows * columns
+
+    def ends(masses: np.ndarray) -> list[np.ndarray]:
+        """Masses of offsets that lead to the first row, to one inside, and to the last."""
+        return [np.cumsum(masses, axis=0), masses, np.cumsum(masses[::-1], axis=0)[::-1]]
+
+    tables = np.array([
+        [(part.T * cells + table.shares[-1]).astype(np.float64) for part in ends(side.T)] for side in ends(shares)
+    ])  # fmt: skip
+    i, j = np.divmod(np.arange(cells), columns)
+    row_kind, column_kind = ((k > 0).astype(int) + (k == most - 1) for k, most in ((i, rows), (j, columns)))
+    lags = i - i[:, None] + rows - 1, j - j[:, None] + columns - 1
+    return tables[row_kind, column_kind][np.arange(cells), *lags] / (cells * 2.0**128)
+
+
+@each_kind
+@pytest.mark.parametrize(("epsilon", "shape"), [(0.3, (40, 40)), (1.7, (13, 40)), (0.15, (7, 9))])
+def test_privacy__is_no_less_than_the_integers_cost_on_grids_up_to_40(kind, epsilon, shape):
+    """The probabilities that are drawn with, over all pairs of cells; an epsilon 1e-9 larger would be noticed."""
+    mechanism = kind(epsilon=epsilon, shape=shape)
+    matrix = realised_probabilities(mechanism)
+    assert np.abs(matrix.sum(axis=1) - 1).max() < 1e-13
+    if shape == (7, 9):
+        exact = np.array(realised_channel(mechanism), float) / (63 * 2.0**128)
+        assert np.allclose(matrix, exact, rtol=1e-15, atol=0)
+    found = Channel.from_matrix(matrix).epsilon(distances(shape))
+    assert found <= mechanism.privacy.epsilon + 1e-13 <= epsilon
+    assert kind is GridLaplace or found > epsilon * (1 - 1e-9)
+
+
+def quadrant(rate: float, a: float, b: float) -> float:
+    """The mass of planar Laplace noise in [0, a] x [0, b], by quadrature over directions."""
+    nodes, weights = NODES
+    a, b = min(a, 60 / rate), min(b, 60 / rate)
+    corner, total = math.atan2(b, a), 0.0
+    for start, stop, reach in ((0.0, corner, lambda t: a / np.cos(t)), (corner, math.pi / 2, lambda t: b / np.sin(t))):
+        turns = start + (stop - start) * (nodes + 1) / 2
+        s = rate * reach(turns)
+        total += float(weights @ (1 - (1 + s) * np.exp(-s))) * (stop - start) / 2
+    return total / (2 * math.pi)
+
+
+def box(rate: float, low: tuple[float, float], high: tuple[float, float]) -> float:
+    """The mass of a rectangle from four quadrants with signs."""
+    total = 0.0
+    for x, y, sign in ((high[0], high[1], 1), (low[0], high[1], -1), (high[0], low[1], -1), (low[0], low[1], 1)):
+        total += sign * math.copysign(1, x) * math.copysign(1, y) * quadrant(rate, abs(x), abs(y))
+    return total
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.99, 3.0])
+def test_laplace__channel_is_the_quadrature(rate):
+    """Every entry, border and corners included, to 1e-12; a rate 1e-9 larger is told apart."""
+    rows, columns, x = 4, 5, (1, 3)
+    channel = GridLaplace(epsilon=rate, shape=(rows, columns)).channel().row(x[0] * columns + x[1])
+
+    def edges(place: int, size: int, start: int) -> tuple[float, float]:
+        low = -math.inf if place == 0 else place - start - 0.5
+        return low, math.inf if place == size - 1 else place - start + 0.5
+
+    def missed(rate: float) -> float:
+        worst = 0.0
+        for s in range(rows):
+            for t in range(columns):
+                (u, v), (a, b) = edges(s, rows, x[0]), edges(t, columns, x[1])
+                worst = max(worst, abs(channel[s * columns + t] - box(rate, (u, a), (v, b))))
+        return worst
+
+    drawn = GridLaplace(epsilon=rate, shape=(rows, columns))._rate
+    assert missed(drawn) < 1e-12
+    assert missed(drawn * (1 + 1e-9)) > 1e-12
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.99, 3.0])
+def test_geometric__channel_is_the_exact_sum(rate):
+    """Every entry, from all offsets that matter, to 1e-12; a rate 1e-9 larger is told apart."""
+    rows, columns, x = 4, 5, (1, 3)
+    mechanism = GridGeometric(epsilon=rate, shape=(rows, columns))
+    channel = mechanism.channel().row(x[0] * columns + x[1]).reshape(rows, columns)
+
+    def missed(rate: float) -> float:
+        reach = math.ceil(50 / rate)
+        down, across = np.mgrid[-reach : reach + 1, -reach : reach + 1]
+        weights = np.exp(-rate * np.hypot(down, across))
+        expected = np.zeros((rows, columns))
+        places = np.clip(x[0] + down, 0, rows - 1), np.clip(x[1] + across, 0, columns - 1)
+        np.add.at(expected, places, weights / weights.sum())
+        return float(np.abs(expected - channel).max())
+
+    assert missed(mechanism._rate) < 1e-12
+    assert missed(mechanism._rate * (1 + 1e-9)) > 1e-12
 
 
 def exact_mass(rate: float, i: int, j: int) -> mpmath.mpf:
