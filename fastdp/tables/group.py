@@ -44,7 +44,7 @@ class Group:
         owner = f"Plan: group {number}"
         if not isinstance(value, Mapping):
             raise ParameterError(f"{owner}: give a table with columns and a mechanism")
-        given = in_plain_words(value)
+        given = {key: item for key, item in in_plain_words(value).items() if item is not None}
         columns = given.get("columns")
         if not isinstance(columns, list) or not columns or not all(isinstance(name, str) for name in columns):
             raise ParameterError(f"{owner}: columns must be a list of names of columns")
