@@ -127,6 +127,15 @@ class Remapped(FiniteMechanism):
         table.setflags(write=False)
         set_fields(self, prior=prior, table=table)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both replace the reports of equal mechanisms in the same way."""
+        if not isinstance(other, Remapped):
+            return False
+        return bool(self.mechanism == other.mechanism) and np.array_equal(self.table, other.table)
+
+    def __hash__(self) -> int:
+        return hash((Remapped, self.mechanism, self.table.tobytes()))
+
     @property
     def privacy(self) -> Privacy:
         """The mechanism's own guarantee: post-processing costs nothing."""

@@ -62,6 +62,15 @@ class MatrixMechanism(FiniteMechanism):
         channel = DenseChannel(np.stack([to_floats(row) for row in shares]))
         set_fields(self, _shares=shares, _channel=channel, _rows=arrange(shares))
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are of one kind and draw the same reports with the same guarantee."""
+        if not isinstance(other, MatrixMechanism) or type(self) is not type(other) or self.unit != other.unit:
+            return False
+        return np.array_equal(self.distance, other.distance) and bool(self._shares == other._shares)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.unit, self.distance.tobytes()))
+
     @property
     def privacy(self) -> Privacy:
         """The guarantee for two values one unit apart, of the integers that are drawn from, rounded up.
