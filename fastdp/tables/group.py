@@ -89,9 +89,11 @@ class Group:
         return self.body.nulls.nulls == "drop"
 
     @property
-    def has_labels(self) -> bool:
-        """Whether any of its columns holds labels that are text."""
-        return any(isinstance(filler, str) for filler in self.body.fillers)
+    def labelled(self) -> tuple[str, ...]:
+        """Its columns that hold labels that are text."""
+        return tuple(
+            name for name, filler in zip(self.columns, self.body.fillers, strict=True) if isinstance(filler, str)
+        )
 
     def text_types(self) -> dict[str, pa.DataType]:
         """How its columns are read from text."""

@@ -183,8 +183,11 @@ def missing_rows(columns: Sequence[pa.Array]) -> np.ndarray:
 
     from fastdp.columns.numeric import show_nulls
 
-    nulls = [show_nulls(values).is_null().to_numpy(zero_copy_only=False) for values in columns]
-    return np.logical_or.reduce(nulls)
+    missing = np.zeros(len(columns[0]), np.bool_)
+    for values in map(show_nulls, columns):
+        if values.null_count:
+            missing |= values.is_null().to_numpy(zero_copy_only=False)
+    return missing
 
 
 def drop_rows(results: pa.RecordBatch, batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:

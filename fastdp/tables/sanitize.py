@@ -180,7 +180,7 @@ class Job:
 
             names = self.schema.names
             labelled = [entry.column for entry in self._entries if _has_labels(entry)]
-            labelled += [name for group in self.plan.groups for name in group.columns if group.has_labels]
+            labelled += [name for group in self.plan.groups for name in group.labelled]
             cancel = self.source.cancel if isinstance(self.source, Cancellable) else None
             pipeline = Pipeline()
             pipeline.run(self.source.batches(names, self._rows, labelled), work, sink.write, cancel)
