@@ -99,7 +99,7 @@ class _Pile:
     def __init__(self, schema: pa.Schema, bits: int, folder: Path | None, memory: float) -> None:
         self.schema, self._bits, self._folder, self._memory = schema, bits, folder, memory
         self._held: list[pa.RecordBatch] = []
-        self._bytes = 0
+        self._rows = self._bytes = 0
         self._files: list[_Spill] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -107,8 +107,9 @@ class _Pile:
             self._spill(batch)
             return
         self._held.append(batch)
+        self._rows += batch.num_rows
         self._bytes += batch.nbytes
-        if self._bytes > self._memory and self._bits >= SPLIT_BITS:
+        if self._bytes > self._memory and self._bits >= SPLIT_BITS and self._rows > 1:
             self._files = [_Spill(self.schema, self._folder) for _ in range(1 << SPLIT_BITS)]
             held, self._held = self._held, []
             for earlier in held:
