@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from fastdp.mechanisms.predictive_trajectory import PredictiveTrajectory
     from fastdp.mechanisms.randomized_response import RandomizedResponse
     from fastdp.mechanisms.rappor import RAPPOR
+    from fastdp.mechanisms.remapped_points import RemappedPoints
     from fastdp.mechanisms.square_wave import SquareWave
     from fastdp.mechanisms.staircase import Staircase
     from fastdp.mechanisms.subset import SubsetSelection
@@ -98,6 +99,7 @@ _HOMES = {
     "fastdp.mechanisms.predictive_trajectory": ("PredictiveTrajectory",),
     "fastdp.mechanisms.randomized_response": ("RandomizedResponse",),
     "fastdp.mechanisms.rappor": ("RAPPOR",),
+    "fastdp.mechanisms.remapped_points": ("RemappedPoints",),
     "fastdp.mechanisms.square_wave": ("SquareWave",),
     "fastdp.mechanisms.staircase": ("Staircase",),
     "fastdp.mechanisms.subset": ("SubsetSelection",),
@@ -152,6 +154,7 @@ __all__ = [
     "Privic",
     "RandomizedResponse",
     "Remapped",
+    "RemappedPoints",
     "Rng",
     "SampleAndFake",
     "SampleOne",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from fastdp.plane import Plane
 from fastdp.privacy import Privacy
 from fastdp.quantities import METRES
 from fastdp.random.rng import Rng, resolve
+
+if TYPE_CHECKING:
+    from fastdp.mechanisms.remapped_points import RemappedPoints
 
 LARGEST_DISTANCE = 4.0e6
 """Metres east or north of the origin up to which reports on the globe lie; it must be far less than a quadrant."""
@@ -162,6 +165,15 @@ class PlanarLaplace:
                 result[:] = part
 
         return self._run(points, rng, add)
+
+    def remap(self, prior: Any, places: Any, loss: str = "absolute") -> RemappedPoints:
+        """This mechanism with each report replaced by the one of ``places`` that loses least given it, under ``prior``.
+
+        It costs no more privacy. Places are pairs of coordinates, or latitudes and longitudes if there is an origin.
+        """
+        from fastdp.mechanisms.remapped_points import RemappedPoints
+
+        return RemappedPoints(mechanism=self, places=places, prior=prior, loss=loss)
 
     def grids(self, owner: str, dtypes: Any = (FLOAT64, FLOAT64)) -> list[FloatGrid]:
         """Where noise is added to x and to y: the multiples of ``granularity`` in the region."""
