@@ -41,10 +41,9 @@ def _discrete_gaussian(sigma: float) -> Law:
     )
 
 
-def _rounded_gaussian(sigma: float) -> Law:
-    """A normal number, rounded: what unsafe code has in place of a discrete Gaussian."""
-    normal = stats.norm(scale=sigma)
-    return Law(lambda x: normal.cdf(np.floor(x) + 0.5), lambda q: np.ceil(normal.ppf(q) - 0.5))
+def _rounded(distribution: Any) -> Law:
+    """A real number, rounded: what others have in place of a discrete law."""
+    return Law(lambda x: distribution.cdf(np.floor(x) + 0.5), lambda q: np.ceil(distribution.ppf(q) - 0.5))
 
 
 def _krr(mechanism: Any) -> Law:
@@ -62,7 +61,8 @@ LAWS: dict[str, Callable[[Any], Law]] = {
     "geometric": lambda scale: _of(stats.dlaplace(1 / scale)),
     "gaussian": lambda sigma: _of(stats.norm(scale=sigma)),
     "discrete-gaussian": _discrete_gaussian,
-    "rounded-gaussian": _rounded_gaussian,
+    "rounded-gaussian": lambda sigma: _rounded(stats.norm(scale=sigma)),
+    "rounded-laplace": lambda scale: _rounded(stats.laplace(scale=scale)),
     "keystream": lambda _: _of(stats.randint(0, 256)),
 }
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks import estimation, local_ways, ways
+from benchmarks import estimation, files, local_ways, locations, problems, rivals, ways
 from benchmarks.ways import Way
 
 
@@ -50,24 +50,43 @@ _ALL = (
         dict.fromkeys((*_NOISES, "krr"), Way(ways.fastdp_noise))
         | {"keystream": Way(ways.fastdp_keystream, exact=ways.openssl_in_lane_order)}
         | local_ways.FASTDP
-        | estimation.FASTDP,
+        | estimation.FASTDP
+        | locations.FASTDP
+        | files.FASTDP,
         module="fastdp",
         package="fastdp",
     ),
     Library(
         "memcpy",
         "numpy.copyto into an array that exists",
-        dict.fromkeys((*_NOISES, "krr", "keystream", *local_ways.FASTDP), _COPY),
+        dict.fromkeys((*_NOISES, "krr", "keystream", *local_ways.FASTDP, *locations.FASTDP), _COPY),
     ),
     Library(
         "numpy",
         "the obvious vectorised code on numpy.random.default_rng(); unsafe",
-        ways.numpy_ways(np.random.default_rng) | local_ways.numpy_ways(np.random.default_rng) | estimation.NUMPY,
+        ways.numpy_ways(np.random.default_rng)
+        | local_ways.numpy_ways(np.random.default_rng)
+        | estimation.NUMPY
+        | locations.NUMPY,
         package="numpy",
     ),
     Library(
+        "scipy",
+        "its own distributions, Lambert's W for points, sparse products for sparse channels; unsafe",
+        rivals.SCIPY | locations.SCIPY | problems.SCIPY,
+        module="scipy.stats",
+        package="scipy",
+    ),
+    Library(
+        "pyarrow",
+        "reads the file and writes it, and changes nothing",
+        files.PYARROW,
+        module="pyarrow.parquet",
+        package="pyarrow",
+    ),
+    Library(
         "plain-em",
-        "the update as taught, on fastdp's channel, 80,000 times, which does not reach the gap",
+        "the update as taught, on fastdp's channel, to the same gap, or 80,000 times where that does not reach it",
         estimation.PLAIN_EM,
         module="fastdp",
     ),
@@ -113,6 +132,22 @@ _ALL = (
         },
         module="diffprivlib.mechanisms",
         package="diffprivlib",
+        largest=20_000,
+    ),
+    Library(
+        "pydp",
+        "Google's C++ library, one value at a time, as it works",
+        rivals.PYDP,
+        module="pydp.algorithms.numerical_mechanisms",
+        package="python-dp",
+        largest=200_000,
+    ),
+    Library(
+        "tmlt.core",
+        "Tumult's samplers, one value at a time, as they work",
+        rivals.TMLT,
+        module="tmlt.core.random.laplace",
+        package="tmlt.core",
         largest=20_000,
     ),
     Library(

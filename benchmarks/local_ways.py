@@ -22,7 +22,7 @@ from benchmarks.reports import (
 from benchmarks.ways import Call, Way, fastdp_noise
 
 if TYPE_CHECKING:
-    from benchmarks.registry import Job
+    from benchmarks.job import Job
 
 SLOWEST_REPORTS = 200
 

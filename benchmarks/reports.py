@@ -14,7 +14,7 @@ import numpy as np
 import fastdp as fd
 
 if TYPE_CHECKING:
-    from benchmarks.registry import Job
+    from benchmarks.job import Job
 
 EPSILON = 1.0
 SLOW_REPORTS = 20_000

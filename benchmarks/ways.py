@@ -15,7 +15,7 @@ import numpy as np
 import fastdp as fd
 
 if TYPE_CHECKING:
-    from benchmarks.registry import Job
+    from benchmarks.job import Job
 
 Call = Callable[[], Any]
 Make = Callable[["Job", np.ndarray], Call]
