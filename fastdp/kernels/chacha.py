@@ -117,14 +117,20 @@ def fill_group(_context: Any, key: Any, counters: Any, plane: Any, attempt: Any,
 
 
 @kernel
-def fill_plane(key, plane, first_group, counters, out):
-    """Write consecutive groups of one plane of the keystream.
+def fill_attempt(key, plane, attempt, first_group, groups, counters, out):
+    """Write consecutive groups of one plane of the keystream, under a number of their own.
 
-    Pre:  out.size is a multiple of 256; counters is scratch of 16.
-    Post: out holds groups first_group, first_group + 1, ... of ``plane``; no other counter is read.
+    Pre:  counters is scratch of 16.
+    Post: out[: 256 * groups] holds groups first_group, first_group + 1, ...; no other counter is read.
     """
-    for group in range(out.size // GROUP_WORDS):
+    for group in range(groups):
         first = (first_group + np.uint64(group)) * np.uint64(GROUP_BLOCKS)
         for block in range(GROUP_BLOCKS):
             counters[block] = first + np.uint64(block)
-        fill_group(key, counters, np.uint32(plane), np.uint32(0), out, group * GROUP_WORDS)
+        fill_group(key, counters, np.uint32(plane), np.uint32(attempt), out, group * GROUP_WORDS)
+
+
+@kernel
+def fill_plane(key, plane, first_group, counters, out):
+    """As ``fill_attempt`` for attempt 0 and all of ``out``, whose size is a multiple of 256."""
+    fill_attempt(key, plane, np.uint32(0), first_group, out.size // GROUP_WORDS, counters, out)

@@ -51,7 +51,7 @@ class PlanarLaplace:
     latitude and longitude. Within 200 km of it distances are right to 0.1 %; nowhere are they longer than on the
     ground, so that epsilon holds for the ground's. Reports lie up to 4,000 km east and north of it.
 
-    12 random bytes per point, and 64 for one in four. [Andres et al. 2013]
+    10 random bytes per point, and 12 more for one in four. [Andres et al. 2013]
 
     >>> import fastdp as fd
     >>> from fastdp.mechanisms.planar_laplace import PlanarLaplace

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fastdp.kernels.planar import LARGEST_FINE_BITS, SERIES, fill_planar, make_lanes
+from fastdp.kernels.planar import CURVE, LARGEST_FINE_BITS, SERIES, fill_planar, make_lanes
 from fastdp.kernels.words import Scratch
 from fastdp.noise.cells import Realised, build_laplace
 from fastdp.noise.rates import Rate
@@ -58,6 +58,6 @@ class PlanarLaw:
         rate = float(self.side.exact)
 
         def fill(key: Any, slot: Any, scratch: Scratch, first: np.ndarray, second: np.ndarray) -> None:
-            fill_planar(key, slot, realised.table, rate, SERIES, scratch, make_lanes(), first, second)
+            fill_planar(key, slot, realised.table, rate, SERIES, CURVE, scratch, make_lanes(), first, second)
 
         return fill

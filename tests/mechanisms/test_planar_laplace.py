@@ -15,12 +15,13 @@ import pytest
 from scipy.stats import chisquare
 
 import fastdp as fd
+from fastdp.kernels.planar import SLACK
 from fastdp.kernels.words import make_scratch
 from fastdp.mechanisms.planar_laplace import FLOAT_ERROR, PlanarLaplace
 from fastdp.noise.cells import TAIL_DOWN, TAIL_UP
 from fastdp.noise.planar import EXCESS, PlanarLaw, _build
 from fastdp.plane import Plane
-from tests.reference.planar import PlanarSampler, exponent, threshold
+from tests.reference.planar import PlanarSampler, exponent, rough_chance, threshold
 
 SIZE = 2_000_000
 
@@ -79,10 +80,28 @@ def test_offsets__are_those_of_the_reference(rate):
     """Bit for bit the plain sampler's offsets, those that are finished late among them."""
     law, key, start = PlanarLaw.below(Fraction(rate)), np.arange(8, dtype=np.uint32) * 77, 1000
     first, second = np.empty(1500, np.int64), np.empty(1500, np.int64)
-    law.sampler()(key, np.uint64(start), make_scratch(), first, second)
+    law.sampler()(key, np.uint64(start), make_scratch(), first, second)  # the whole of tile 1, parts of two others
     sampler = PlanarSampler(_build(law.side), key)
-    wanted = [sampler.draw(start + i) for i in range(1500)]
+    wanted = [offset for tile in range(3) for offset in sampler.tile(tile)][start : start + 1500]
     assert list(zip(first.tolist(), second.tolist(), strict=True)) == wanted
+
+
+@pytest.mark.parametrize("rate", [8.0, 0.3, 0.011, 3e-5])
+def test_first_look__is_within_its_slack(rate):
+    """The float32 that decides most lanes is near their threshold, wherever a table's cells can lie."""
+    law = PlanarLaw.below(Fraction(rate))
+    realised, source = _build(law.side), np.random.default_rng(4)
+    farthest = max(abs(int(cell)) for cell in realised.table.cells if abs(int(cell)) < TAIL_UP)
+    side = float(law.side.exact)
+    assert side * (farthest + 1) * 2**realised.m * 2 < 32
+    cells = source.integers(0, farthest + 1, (2, 500_000))
+    begins = cells << realised.m
+    lengths = begins + source.integers(0, 1 << realised.m, cells.shape)
+    gamma = side * (np.sqrt(2.0 * (lengths.astype(float) ** 2).sum(axis=0)) - begins.sum(axis=0))
+    _, chance = rough_chance(side, *lengths, begins.sum(axis=0))
+    inside = gamma < 8
+    assert np.abs(chance[inside] - 65536 * np.exp(-gamma[inside])).max() < 0.7 * SLACK
+    assert chance[~inside].max(initial=0) < 65536 * math.exp(-8) + SLACK
 
 
 def test_privacy__states_the_cost_of_rounding():

@@ -39,13 +39,13 @@ def block(key: tuple[int, ...], counter: int, word14: int, word15: int, rounds: 
     return tuple((a + b) & MASK for a, b in zip(s, start, strict=True))
 
 
-def plane_word(key: tuple[int, ...], plane: int, slot: int, bits: int) -> int:
+def plane_word(key: tuple[int, ...], plane: int, slot: int, bits: int, attempt: int = 0) -> int:
     """The word of a slot in a plane of 16-bit or 32-bit words: groups of 16 blocks, in lane order, little-endian."""
     per_word = 32 // bits
     word32, part = divmod(slot, per_word)
     group, place = divmod(word32, 256)
     row, lane = divmod(place, 16)
-    word = block(key, group * 16 + lane, plane, 0)[row]
+    word = block(key, group * 16 + lane, plane, attempt)[row]
     return (word >> (bits * part)) & ((1 << bits) - 1)
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 
-from fastdp.kernels.planar import BELOW_2_64, SERIES
+import numpy as np
+
+from fastdp.kernels.planar import BELOW_2_64, CURVE, ROUNDS, SERIES, SLACK
 from tests.reference.cells import AMBIGUOUS, COINS, HALVES, PRIVATE, TAIL_DOWN, TAIL_UP, WORDS, CellSampler
-from tests.reference.chacha import Private, block, plane_word
+from tests.reference.chacha import Private, plane_word
 
 ACCEPT = 6
+TILE = 1024
 
 
 def chance_of(x: float) -> float:
@@ -35,6 +38,22 @@ def threshold(gamma: float) -> tuple[int, int]:
 def exponent(rate: float, first: int, second: int, begins: int) -> float:
     a, b = float(first), float(second)
     return max(0.0, rate * (math.sqrt(2.0 * (a * a + b * b)) - float(begins)))
+
+
+def rough_chance(rate, first, second, begins):
+    """The kernel's gamma and e**-gamma out of 2**16 in float32, operation by operation; also of arrays."""
+    f32 = np.float32
+    x, y = f32(first), f32(second)
+    gamma = f32(rate) * (np.sqrt(f32(2) * (x * x + y * y)) - f32(begins))
+    small = np.minimum(np.maximum(gamma, f32(0)), f32(8))
+    squared = small * small
+    total = (CURVE[0] + CURVE[1] * small) + (CURVE[2] + CURVE[3] * small) * squared
+    total = total + (CURVE[4] + CURVE[5] * small) * (squared * squared)
+    for _ in range(4):
+        total = total * total
+    chance = total * f32(65536)
+    assert chance.dtype == f32
+    return gamma, chance
 
 
 class PlanarSampler:
@@ -77,45 +96,79 @@ class PlanarSampler:
                 cell = self.cells._cell(private)
         return cell, wrapped
 
-    def draw(self, slot):
-        words = block(self.key, slot, PRIVATE, 0)
-        proposals = [
-            (
+    def tile(self, number):
+        """The offsets of a tile's slots: the n-th of the lanes still rejected takes the n-th proposal of each round."""
+        done = {}
+        waiting = list(range(TILE))
+        for attempt in range(ROUNDS):
+            rejected = []
+            for n, lane in enumerate(waiting):
+                first, second, word, coin = self._words(number, attempt, n, len(waiting))
+                c, d = self._cell(first), self._cell(second)
+                private = Private(self.key, number * TILE + lane, PRIVATE)
+                if {c, d} & {AMBIGUOUS, TAIL_UP, TAIL_DOWN}:
+                    done[lane] = self._finish(c, d, word, coin, private)
+                    continue
+                offset, gamma = self._offset(c, d, (0, 0), word)
+                sure = self._first_look(offset, gamma, coin)
+                if sure is None:
+                    done[lane] = self._finish(c, d, word, coin, private)
+                elif sure:
+                    done[lane] = offset
+                elif attempt < ROUNDS - 1:
+                    rejected.append(lane)
+                else:
+                    private.next()
+                    done[lane] = self._redraw(private)
+            waiting = rejected
+        return [done[lane] for lane in range(TILE)]
+
+    def _words(self, number, attempt, n, count):
+        if attempt == 0:
+            slot = number * TILE + n
+            return (
                 plane_word(self.key, HALVES, slot, 16),
                 plane_word(self.key, COINS, slot, 16),
-                plane_word(self.key, WORDS, slot, 32),
-                plane_word(self.key, ACCEPT, slot, 32),
+                plane_word(self.key, WORDS, slot, 32) if self.m else 0,
+                plane_word(self.key, ACCEPT, slot, 16),
             )
-        ]
-        proposals += [(words[k] & 0xFFFF, words[k] >> 16, words[k + 1], words[k + 2]) for k in (0, 3)]
-        for first, second, word, coin in proposals:
-            c, d = self._cell(first), self._cell(second)
-            if {c, d} & {AMBIGUOUS, TAIL_UP, TAIL_DOWN}:
-                break
-            offset, gamma = self._offset(c, d, (0, 0), word)
-            chance = chance_of(min(gamma, 8.0)) * 2.0**31
-            if gamma >= 8.0 or not ((coin >> 1) + 1 <= chance or (coin >> 1) > chance):
-                break
-            if (coin >> 1) + 1 <= chance:
-                return offset
-        return self._finish(c, d, word, coin, Private(self.key, slot, PRIVATE))
+        start = 3 * TILE * number
+        cells, word, coin = (plane_word(self.key, WORDS, start + part * count + n, 32, attempt) for part in range(3))
+        return cells & 0xFFFF, cells >> 16, word, coin & 0xFFFF
+
+    def _first_look(self, offset, gamma, coin):
+        """Accepted, rejected, or None: 16 bits of the uniform number against a float32."""
+        begins = sum(abs(part) - ((part if part >= 0 else ~part) & (1 << self.m) - 1) for part in offset)
+        rough, chance = rough_chance(self.rate, abs(offset[0]), abs(offset[1]), begins)
+        if gamma < 8:
+            assert abs(float(chance) - threshold(gamma)[0] / 2.0**48) <= SLACK
+        if coin + 1 + SLACK <= chance and rough < 8:
+            return True
+        return False if coin >= chance + np.float32(SLACK) else None
 
     def _finish(self, c, d, word, coin, private):
-        for _ in range(3):
-            private.next()
-        uniform = coin << 32 | private.next() >> 32
+        uniform = coin << 48 | private.next() >> 16
+        return self._accept(c, d, word, uniform, private) or self._redraw(private)
+
+    def _redraw(self, private):
         while True:
-            c = self._inside(c, private)
-            d = self._inside(d, private)
-            c, c_wrapped = self._leave(c, private)
-            d, d_wrapped = self._leave(d, private)
-            offset, gamma = self._offset(c, d, (c_wrapped, d_wrapped), word)
-            below, steps = threshold(gamma)
-            while uniform < below:
-                steps -= 1
-                if steps == 0:
-                    return offset
-                uniform = private.next()
             both = private.next()
             c, d, word = self._cell(both & 0xFFFF), self._cell(both >> 16 & 0xFFFF), both >> 32
+            found = self._accept(c, d, word, private.next(), private)
+            if found is not None:
+                return found
+
+    def _accept(self, c, d, word, uniform, private):
+        """The offset, or None if it is rejected."""
+        c = self._inside(c, private)
+        d = self._inside(d, private)
+        c, c_wrapped = self._leave(c, private)
+        d, d_wrapped = self._leave(d, private)
+        offset, gamma = self._offset(c, d, (c_wrapped, d_wrapped), word)
+        below, steps = threshold(gamma)
+        while uniform < below:
+            steps -= 1
+            if steps == 0:
+                return offset
             uniform = private.next()
+        return None
