@@ -29,9 +29,10 @@ class OptimalMechanism(MatrixMechanism):
 
     A linear program, solved by HiGHS (scipy): one variable per value and report, and for each report one constraint per
     pair of values. Pairs that are implied by others along a shortest path are left out. ``dilation`` above 1 leaves out
-    more: those with a path up to so many times as long, at epsilon / dilation, which loses a little and solves larger
-    domains. ``loss`` has a row per value and a column per report, ``distance`` by default. What the solver misses by is
-    made up for by a small uniform share of reports.
+    more: those with a path up to so many times as long, at epsilon divided by the most that any path is longer. That
+    loses a little and solves larger domains: 64 cells in seconds at 1.1, 100 in minutes. ``loss`` has a row per value
+    and a column per report, ``distance`` by default. What the solver misses by is made up for by a small uniform share
+    of reports.
 
     2 random bytes per report for most. [Bordenabe, Chatzikokolakis, Palamidessi 2014]
 
@@ -73,7 +74,8 @@ class OptimalMechanism(MatrixMechanism):
             raise ParameterError(
                 f"{owner}: epsilon times the least distance is below the solver's resolution; choose fewer values"
             )
-        matrix = _solve(epsilon / dilation, prior[:, None] * loss, distance, _spanner(distance, dilation))
+        edges, stretch = _spanner(distance, dilation)
+        matrix = _solve(epsilon / stretch, prior[:, None] * loss, distance, edges)
         self._set_up((1 - share) * matrix + share / len(prior))
 
     @property
@@ -82,10 +84,11 @@ class OptimalMechanism(MatrixMechanism):
         return float(self.prior @ (self._channel.dense() * self._loss).sum(axis=1))
 
 
-def _spanner(distance: np.ndarray, dilation: float) -> list[tuple[int, int]]:
+def _spanner(distance: np.ndarray, dilation: float) -> tuple[list[tuple[int, int]], float]:
     """Pairs such that any two values are joined by a path of them up to ``dilation`` times as long as their distance.
 
-    Greedy: from the nearest pair on, one is added where the others so far leave no such path.
+    Greedy: from the nearest pair on, one is added where the others so far leave no such path. With how many times as
+    long the longest path really is, which is often less.
     """
     size = len(distance)
     lengths = np.where(np.eye(size, dtype=bool), 0.0, np.inf)
@@ -97,7 +100,8 @@ def _spanner(distance: np.ndarray, dilation: float) -> list[tuple[int, int]]:
             edges.append((x, other))
             through = lengths[:, [x]] + distance[x, other] + lengths[other]
             lengths = np.minimum(lengths, np.minimum(through, through.T))
-    return edges
+    apart = distance > 0
+    return edges, max(1.0, float((lengths[apart] / distance[apart]).max()))
 
 
 def _solve(epsilon: float, cost: np.ndarray, distance: np.ndarray, edges: list[tuple[int, int]]) -> np.ndarray:
