@@ -69,6 +69,14 @@ def jobs() -> Iterator[tuple[str, Callable[[], Any]]]:
         repeated = fd.Longitudinal(inner, first=1.0)
         yield f"Longitudinal {type(inner).__name__}", _keyed(repeated, key)
     yield "DBitFlip", _keyed(fd.DBitFlip(epsilon=1.0, domain=10, bits=2), key)
+    for dtype in INTEGERS:
+        yield f"GridGeometric {dtype}", call(fd.GridGeometric(epsilon=1.0, shape=(2, 2)), dtype)
+    line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+    exponential = fd.ExponentialMetric(epsilon=1.0, distance=line)
+    yield "ExponentialMetric", call(exponential, "int64")
+    yield "its guarantee", lambda: exponential.privacy
+    planar = fd.PlanarLaplace(epsilon=1.0, unit="km")
+    yield "PlanarLaplace", lambda: planar.randomize(np.zeros((16, 2)), rng=rng)
     yield from _estimates()
 
 
