@@ -8,6 +8,8 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
@@ -19,6 +21,7 @@ import numpy as np
 import fastdp as fd
 from benchmarks.registry import JOBS, QUICK, entry
 from benchmarks.timing import Task, interleave
+from benchmarks.yardsticks import two_thread_tasks
 
 ROOT = Path(__file__).parent.parent
 SMALL = 1_000
@@ -35,8 +38,12 @@ PROCESSES = {
     "import numpy": "import numpy",
     "import fastdp": "import fastdp",
     "fastdp --help": HELP,
+    "import opendp": "import opendp.prelude",
+    "import diffprivlib": "import diffprivlib.mechanisms",
     "first Laplace call, warm cache": FIRST_CALL,
+    "first Laplace call, nothing compiled": FIRST_CALL,
 }
+COLD = "first Laplace call, nothing compiled"
 
 
 def small_calls(*, quick: bool = False) -> list[dict[str, Any]]:
@@ -103,21 +110,32 @@ def _cpu_of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def process_cpu(name: str, rounds: int) -> dict[str, Any]:
-    """CPU seconds of a new Python process, from start to end; the first of them fills caches and does not count."""
-    command = [sys.executable, "-c", PROCESSES[name]]
+def process_cpu(name: str, rounds: int) -> dict[str, Any] | None:
+    """CPU and wall seconds of a new Python process, from start to end; None if it fails, as where a rival is missing.
+
+    The first of them fills caches and does not count; a cold start has an empty folder for compiled kernels each time.
+    """
+    command = [sys.executable, "-W", "ignore", "-c", PROCESSES[name]]
     if name == "fastdp --help" and (script := Path(sys.executable).with_name("fastdp")).exists():
         command = [str(script), "--help"]
-    spent = []
-    for _ in range(rounds + 1):
-        before = _cpu_of_children()
-        subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
-        spent.append(_cpu_of_children() - before)
-    return {"name": name, "cpu": spent[1:]}
+    cpu, wall = [], []
+    for _ in range(rounds if name == COLD else rounds + 1):
+        with tempfile.TemporaryDirectory() as folder:
+            settings = os.environ | ({"FASTDP_CACHE_DIR": folder} if name == COLD else {})
+            before, start = _cpu_of_children(), time.perf_counter()
+            done = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, check=False)
+            cpu.append(_cpu_of_children() - before)
+            wall.append(time.perf_counter() - start)
+        if done.returncode:
+            return None
+    return {"name": name, "cpu": cpu[-rounds:], "wall": wall[-rounds:]}
 
 
 def two_threads(*, quick: bool = False) -> dict[str, Any] | None:
-    """Times of the same Laplace call on one thread and on two; None on a single core."""
+    """Times of the same Laplace call on one thread and on two; None on a single core.
+
+    The yardsticks run in the same rounds: what two threads of pure work gain, and two of pure copying.
+    """
     if len(os.sched_getaffinity(0)) < 2:
         return None
     chosen = entry(THREADS_JOB, "fastdp")
@@ -136,7 +154,7 @@ def two_threads(*, quick: bool = False) -> dict[str, Any] | None:
     try:
         fd.set_threads(2)
         chosen.check(call, size)
-        tasks = [Task("one", size, call, use(1)), Task("two", size, call, use(2))]
+        tasks = [Task("one", size, call, use(1)), Task("two", size, call, use(2)), *two_thread_tasks()]
         times = interleave(tasks, 7 if quick else 31, threads=2)
     finally:
         fd.set_threads(before)
@@ -151,7 +169,8 @@ def steps(*, quick: bool = False) -> Iterator[tuple[str, str, Callable[[], Any]]
         for library in LIBRARIES:
             yield "memory", f"memory of {job}", partial(peak_memory, job, library, quick=quick)
     for name in PROCESSES:
-        yield "processes", name, partial(process_cpu, name, 3 if quick else 9)
+        rounds = 3 if quick else 9
+        yield "processes", name, partial(process_cpu, name, (1 if quick else 3) if name == COLD else rounds)
 
 
 def main() -> None:

@@ -121,6 +121,11 @@ def judge_steps(job: Job, found: np.ndarray, times: np.ndarray) -> float:
     return float(np.allclose(found, due, rtol=1e-5 if job.kind == "steps-float32" else 1e-8))
 
 
+def judge_sum(_job: Job, found: np.ndarray, _times: np.ndarray) -> float:
+    """A distribution: all that is asked of channels whose matrix is too large to compare with."""
+    return float(np.isfinite(found).all() and abs(found.sum() - 1) < 1e-9 and found.min() >= 0)
+
+
 def fastdp_estimate(job: Job, times: np.ndarray) -> Call:
     fd.set_threads(1)
     problem = job.mechanism()
@@ -165,12 +170,15 @@ def fastdp_em(job: Job, times: np.ndarray) -> Call:
 
 
 def fastdp_em_to_gap(job: Job, times: np.ndarray) -> Call:
-    """Plain EM on the same channel, up to the same gap."""
+    """Plain EM on the same channel, a few hundred steps at a time, up to the same gap."""
     problem = job.mechanism()
 
     def call() -> Any:
         for _ in range(times.size):
-            found = fd.ibu(problem.channel, problem.counts, method="em", tolerance=GAP, max_iterations=10**6)
+            found, p = None, None
+            while found is None or found.gap > GAP:
+                found = fd.ibu(problem.channel, problem.counts, start=p, method="em", max_iterations=200)
+                p = found.distribution
         return found
 
     return call

@@ -18,7 +18,8 @@ from benchmarks.ways import Way
 class Library:
     """A library, how it is called here, and the largest input it is given: slow ones get less, and count per value.
 
-    ``ways`` are by kind of job, or by a job's name where only that one can be done.
+    ``ways`` are by kind of job, or by a job's name where only that one can be done. A quick run leaves out all but the
+    few that are ``is_quick``.
     """
 
     name: str
@@ -27,6 +28,10 @@ class Library:
     module: str = "numpy"
     package: str | None = None
     largest: int | None = None
+
+    @property
+    def is_quick(self) -> bool:
+        return self.name in QUICK
 
     @functools.cached_property
     def missing(self) -> str | None:
@@ -40,6 +45,7 @@ class Library:
         return None
 
 
+QUICK = ("fastdp", "memcpy", "numpy", "pyarrow", "cryptography")
 _NOISES = ("laplace", "geometric", "gaussian", "discrete-gaussian")
 _COPY = Way(ways.memcpy, law="none", exact=lambda values: values)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import platform
 import re
@@ -50,6 +52,12 @@ def facts() -> dict[str, Any]:
         "architecture": platform.machine(),
         "libc": " ".join(platform.libc_ver()),
     }
+
+
+def signature(machine: dict[str, Any]) -> str:
+    """Twelve digits for the CPU and what is compiled for it: only runs with the same ones are compared."""
+    parts = [machine[name] for name in ("cpu", "architecture", "cores", "target", "features")]
+    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=6).hexdigest()
 
 
 def versions() -> dict[str, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,14 +16,23 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from benchmarks import calls, machine
+from benchmarks import calls, limits, machine, scaling
+from benchmarks.job import CheckError
 from benchmarks.libraries import LIBRARIES
-from benchmarks.registry import JOBS, TOPICS, CheckError, Entry, Job, entries
-from benchmarks.timing import Task, interleave, spread
+from benchmarks.registry import JOBS, TOPICS, Entry, Job, entries
+from benchmarks.timing import Task, interleave
+from benchmarks.yardsticks import Watch, objections, refusal
 
 RESULTS = machine.ROOT / "bench_results"
 ROUNDS = 21
 QUICK_ROUNDS = 7
+OWN, SMALL_OWN = "fastdp", "fastdp, quick size"
+ALL_TOPICS = (*TOPICS, "limits", "scaling", "calls")
+"""Topics of jobs, and those that have no jobs."""
+
+
+class NoisyError(RuntimeError):
+    """The machine was too noisy for the run to be stored."""
 
 
 def check_all(chosen: list[Entry], *, quick: bool, progress: Progress) -> tuple[dict[str, float | None], list[str]]:
@@ -37,7 +47,7 @@ def check_all(chosen: list[Entry], *, quick: bool, progress: Progress) -> tuple[
         except CheckError as error:
             failed.append(str(error))
         except Exception as error:
-            if entry.library.name == "fastdp":
+            if entry.library.name == OWN:
                 raise
             failed.append(f"{entry}: it does not work here, {type(error).__name__}")
         progress.advance(task)
@@ -45,56 +55,122 @@ def check_all(chosen: list[Entry], *, quick: bool, progress: Progress) -> tuple[
 
 
 def time_job(job: Job, passed: dict[str, float | None], *, quick: bool, progress: Progress) -> dict[str, Any]:
-    """One job with all its rounds; memcpy of the same input among them."""
+    """One job with all its rounds; memcpy of the same input among them, and fastdp on the input of a quick run too."""
     chosen = [entry for entry in entries(job=job.name) if str(entry) in passed]
     rounds = QUICK_ROUNDS if quick else ROUNDS
     bar = progress.add_task(f"timing {job.name}", total=rounds)
-    tasks = [
-        Task(entry.library.name, size * entry.way.part, entry.setup(size))
-        for entry, size in ((entry, entry.size(quick=quick)) for entry in chosen)
-    ]
-    times = interleave(tasks, rounds, tick=lambda: progress.advance(bar))
+    tasks, moved = [], None
+    for entry in chosen:
+        size = entry.size(quick=quick)
+        tasks.append(Task(entry.library.name, size * entry.way.part, entry.setup(size)))
+        if entry.library.name == OWN:
+            moved = job.moved(tasks[-1].call(), size)
+            if not quick and not job.heavy and entry.size(quick=True) < size:
+                tasks.append(Task(SMALL_OWN, entry.size(quick=True), entry.setup(entry.size(quick=True))))
+    times = interleave(tasks, rounds, threads=job.threads, tick=lambda: progress.advance(bar))
+    progress.update(bar, visible=False)
     return {
         "name": job.name,
         "topic": job.topic,
         "unit": job.unit,
         "dtype": job.dtype,
         "description": job.description,
+        "random": job.random,
+        "moved": None if moved is None else [float(count) for count in moved],
+        "limit": job.limit,
         "entries": [
             {"library": entry.library.name, "p_value": passed[str(entry)], **asdict(times[entry.library.name])}
             for entry in chosen
         ],
+        "quick": asdict(times[SMALL_OWN]) if SMALL_OWN in times else None,
     }
 
 
-def time_calls(*, quick: bool, progress: Progress) -> dict[str, Any]:
+def time_jobs(topic: str | None, *, quick: bool, progress: Progress, watch: Watch) -> dict[str, Any]:
+    """All jobs of a topic: what was timed, and what was not."""
+    chosen = [
+        entry
+        for entry in entries(topic=topic)
+        if entry.library.missing is None and not (quick and (entry.job.heavy or not entry.library.is_quick))
+    ]
+    passed, failed = check_all(chosen, quick=quick, progress=progress)
+    names = {entry.job.name for entry in chosen}
+    found = []
+    for job in JOBS:
+        if job.name in names:
+            found.append(time_job(job, passed, quick=quick, progress=progress))
+            watch.look(1)
+    return {"jobs": found, "failed": failed}
+
+
+def time_calls(*, quick: bool, progress: Progress, watch: Watch) -> dict[str, Any]:
     """The figures of ``benchmarks.calls``, by group."""
     found: dict[str, Any] = {"small": [], "memory": [], "processes": [], "threads": None}
     work = list(calls.steps(quick=quick))
     task = progress.add_task("calls", total=len(work))
-    for group, what, measure in work:
+    for group, what, measure_it in work:
         progress.update(task, description=f"calls: {what}")
-        if group in {"memory", "processes"}:
-            found[group].append(measure())
-        else:
-            found[group] = measure()
+        row = measure_it()
+        if group not in {"memory", "processes"}:
+            found[group] = row
+        elif row is not None:
+            found[group].append(row)
+        watch.look(1)
         progress.advance(task)
     return found
 
 
-def noise_of(jobs: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The spread over the whole run of one fixed piece of work: memcpy of the size that most jobs have."""
-    copies = [
-        (found["size"] * (1 if job["unit"] == "bytes" else 4 if job["dtype"] == "float32" else 8), found["cpu"])
-        for job in jobs
-        for found in job["entries"]
-        if found["library"] == "memcpy"
-    ]
-    if not copies:
-        return None
-    size = Counter(count for count, _ in copies).most_common(1)[0][0]
-    seconds = [second for count, cpu in copies if count == size for second in cpu]
-    return {"reference": "memcpy", "bytes": size, "rounds": len(seconds), "spread": spread(seconds)}
+def time_scaling(*, quick: bool, progress: Progress, watch: Watch) -> list[dict[str, Any]]:
+    """Every curve of ``benchmarks.scaling``."""
+    chosen = scaling.curves(quick=quick)
+    task = progress.add_task("scaling", total=sum(len({point.x for point in curve.points}) for curve in chosen))
+    found = []
+    for curve in chosen:
+        progress.update(task, description=f"scaling {curve.name}")
+        found.append(scaling.measure(curve, quick=quick, tick=lambda: progress.advance(task)))
+        watch.look(1)
+    return found
+
+
+def measure(topic: str | None, *, quick: bool, progress: Progress) -> dict[str, Any]:
+    """A whole run: the machine, its noise and its limits, every job, and where they come from.
+
+    A quick run without a topic leaves out the curves, memory and new processes.
+    """
+    when, load = datetime.now(UTC), os.getloadavg()[0]
+    where = machine.commit()
+    watch = Watch()
+    watch.look(5)
+    bar = progress.add_task("limits of the machine", total=None)
+    found_limits = limits.measure(QUICK_ROUNDS if quick else ROUNDS)
+    progress.update(bar, visible=False)
+    done: dict[str, Any] = {"jobs": [], "failed": []}
+    if topic is None or topic in TOPICS:
+        done = time_jobs(topic, quick=quick, progress=progress, watch=watch)
+    curves = other = None
+    if topic == "scaling" or (topic is None and not quick):
+        curves = time_scaling(quick=quick, progress=progress, watch=watch)
+    if topic == "calls" or (topic is None and not quick):
+        other = time_calls(quick=quick, progress=progress, watch=watch)
+    watch.look(5)
+    return {
+        "format": 2,
+        "when": when.isoformat(timespec="seconds"),
+        **where,
+        "complete": topic is None and not quick and not done["failed"],
+        "quick": quick,
+        "topic": topic,
+        "machine": machine.facts(),
+        "load": [load, os.getloadavg()[0]],
+        "versions": machine.versions(),
+        "libraries": {name: library.note for name, library in LIBRARIES.items()},
+        "skipped": {name: library.missing for name, library in LIBRARIES.items() if library.missing},
+        **done,
+        "noise": watch.facts(),
+        "limits": found_limits,
+        "scaling": curves,
+        "calls": other,
+    }
 
 
 def result_path(when: datetime, commit: str, topic: str | None, *, quick: bool) -> Path:
@@ -103,52 +179,58 @@ def result_path(when: datetime, commit: str, topic: str | None, *, quick: bool) 
     return RESULTS / ("-".join(part for part in parts if part) + ".json")
 
 
+def store(result: dict[str, Any], path: Path | None = None) -> Path:
+    """Write a run to bench_results/, or raise NoisyError; to a file elsewhere whatever the noise, with the reasons."""
+    reasons = objections(result["noise"])
+    if path is None:
+        if reasons:
+            raise NoisyError(refusal(reasons))
+        when = datetime.fromisoformat(result["when"])
+        path = result_path(when, result["commit"], result["topic"], quick=result["quick"])
+    elif path.resolve().is_relative_to(RESULTS.resolve()):
+        raise click.UsageError("--output is for files outside bench_results/; without it the run is stored there")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({**result, "refused": reasons}, indent=1) + "\n")
+    return path
+
+
+@contextmanager
+def shown(console: Console) -> Iterator[Progress]:
+    """A bar per piece of work, on the console given."""
+    bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*bar, TimeRemainingColumn(), console=console) as progress:
+        yield progress
+
+
 @click.command()
-@click.option("--quick", is_flag=True, help="A tenth of the input and a third of the rounds: to see that it works.")
-@click.option("--topic", type=click.Choice((*TOPICS, "calls")), help="Only this topic.")
-def main(quick: bool, topic: str | None) -> None:
+@click.option("--quick", is_flag=True, help="A tenth of the input, a third of the rounds, few rivals: to see it work.")
+@click.option("--topic", type=click.Choice(ALL_TOPICS), help="Only this topic.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the numbers to this file instead, outside bench_results/, however noisy the machine is.",
+)
+def main(quick: bool, topic: str | None, output: Path | None) -> None:
     """Check and time every job with every library, and write the raw numbers to bench_results/.
+
+    A run is not stored if the machine was noisier than benchmarks.yardsticks allows.
 
     \b
     Examples:
       python -m benchmarks.run
-      python -m benchmarks.run --quick --topic keystream
+      python -m benchmarks.run --quick --topic keystream --output look.json
     """
-    when, load = datetime.now(UTC), os.getloadavg()[0]
-    where = machine.commit()
     console = Console(stderr=True)
-    chosen = [entry for entry in entries() if topic in {None, entry.job.topic}]
-    usable = [entry for entry in chosen if entry.library.missing is None]
-    names = {entry.job.name for entry in usable}
-    bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*bar, TimeRemainingColumn(), console=console) as progress:
-        passed, failed = check_all(usable, quick=quick, progress=progress)
-        jobs = [time_job(job, passed, quick=quick, progress=progress) for job in JOBS if job.name in names]
-        other = time_calls(quick=quick, progress=progress) if topic in {None, "calls"} else None
-    result = {
-        "format": 1,
-        "when": when.isoformat(timespec="seconds"),
-        **where,
-        "complete": topic is None and not quick and not failed,
-        "quick": quick,
-        "topic": topic,
-        "machine": machine.facts(),
-        "load": [load, os.getloadavg()[0]],
-        "versions": machine.versions(),
-        "libraries": {name: library.note for name, library in LIBRARIES.items()},
-        "skipped": {name: library.missing for name, library in LIBRARIES.items() if library.missing},
-        "failed": failed,
-        "noise": noise_of(jobs),
-        "jobs": jobs,
-        "calls": other,
-    }
-    RESULTS.mkdir(exist_ok=True)
-    path = result_path(when, where["commit"], topic, quick=quick)
-    path.write_text(json.dumps(result, indent=1) + "\n")
-    for message in failed:
+    with shown(console) as progress:
+        result = measure(topic, quick=quick, progress=progress)
+    for message in result["failed"]:
         console.print(f"not timed: {message}", highlight=False)
-    console.print(f"wrote {path.relative_to(machine.ROOT)}", highlight=False)
-    sys.exit(1 if failed else 0)
+    try:
+        path = store(result, output)
+    except NoisyError as error:
+        raise click.ClickException(str(error)) from None
+    console.print(f"wrote {path.name}", highlight=False)
+    sys.exit(1 if result["failed"] else 0)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,98 @@
+"""What the machine itself can do, in the same run: copy and read memory, make keystream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from benchmarks.timing import Task, Times, interleave
+
+LARGE, SMALL = 64_000_000, 128 * 1024
+"""Bytes of an array: beyond every cache, and within that of a core."""
+REPEATS = 200
+STREAM = 1 << 16
+STREAMS = 100
+
+
+def _copy(size: int, times: int) -> Callable[[], Any]:
+    source, target = np.ones(size, np.uint8), np.zeros(size, np.uint8)
+
+    def call() -> None:
+        for _ in range(times):
+            np.copyto(target, source)
+
+    return call
+
+
+def _read(size: int, times: int) -> Callable[[], Any]:
+    """A product of numbers with themselves: read once, a multiplication and an addition each."""
+    numbers = np.ones(size // 8)
+
+    def call() -> None:
+        for _ in range(times):
+            np.dot(numbers, numbers)
+
+    return call
+
+
+def _keystream(cipher: str) -> Callable[[], Any]:
+    """OpenSSL's, over and over into the same 64 KiB, so that nothing but the cipher is measured."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    if cipher == "aes-256-ctr":
+        chosen: Any = Cipher(algorithms.AES(bytes(32)), modes.CTR(bytes(16)))
+    else:
+        chosen = Cipher(algorithms.ChaCha20(bytes(32), bytes(16)), None)
+    encryptor, zeros, out = chosen.encryptor(), bytes(STREAM), bytearray(STREAM)
+
+    def call() -> None:
+        for _ in range(STREAMS):
+            encryptor.update_into(zeros, out)
+
+    return call
+
+
+def tasks() -> list[Task]:
+    """Everything that is measured here, in bytes; ciphers only where the package for them is."""
+    found = [
+        Task("copy", LARGE, _copy(LARGE, 1)),
+        Task("copy-cached", SMALL * REPEATS, _copy(SMALL, REPEATS)),
+        Task("read", LARGE, _read(LARGE, 1)),
+        Task("read-cached", SMALL * REPEATS, _read(SMALL, REPEATS)),
+    ]
+    for cipher in ("aes-256-ctr", "chacha20"):
+        try:
+            found.append(Task(cipher, STREAM * STREAMS, _keystream(cipher)))
+        except ImportError:
+            continue
+    return found
+
+
+def measure(rounds: int, tick: Callable[[], Any] = lambda: None) -> list[dict[str, Any]]:
+    """Times of each, from interleaved rounds."""
+    return [{"name": name, **asdict(times)} for name, times in interleave(tasks(), rounds, tick=tick).items()]
+
+
+def rates(found: list[dict[str, Any]]) -> dict[str, float]:
+    """Bytes per second of each, and of the best cipher under the name "keystream"."""
+    known = {row["name"]: Times(row["size"], row["cpu"], row["wall"]).speed() for row in found}
+    ciphers = [known[name] for name in ("aes-256-ctr", "chacha20") if name in known]
+    return known | ({"keystream": max(ciphers)} if ciphers else {})
+
+
+def least_seconds(known: dict[str, float], reads: float, writes: float, random: float) -> tuple[float, str]:
+    """The time that no call can beat which moves so many bytes and needs so many random ones; and what sets it.
+
+    Reading runs at most at the speed of reading, and both together at that of copying; keystream at that of the best
+    cipher. All three can happen at once, so the slowest of them is the limit. What fits into a core's cache is held to
+    the speeds there.
+    """
+    where = "-cached" if reads + writes <= 2 * SMALL else ""
+    least = {"reading": reads / known["read" + where], "copying": (reads + writes) / 2 / known["copy" + where]}
+    if random and "keystream" in known:
+        least["keystream"] = random / known["keystream"]
+    name = max(least, key=lambda key: least[key])
+    return least[name], name
