@@ -3,39 +3,152 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+if TYPE_CHECKING:
+    from fastdp.tables.findings import TableEstimate
+
+ENDINGS = (".parquet", ".arrow", ".csv")
+
 
 @click.command("estimate")
-@click.argument("source", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
+@click.argument("source", metavar="FILE", type=click.Path(exists=True, allow_dash=True))
 @click.option(
-    "-p", "--plan", "plan_path", required=True, type=click.Path(exists=True, dir_okay=False), help="Its plan."
+    "-p", "--plan", "plan_path", type=click.Path(exists=True, dir_okay=False), help="Its plan; default: its receipt's."
 )
 @click.option("-c", "--column", "columns", multiple=True, help="Only this column; may be given several times.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(source: str, plan_path: str, columns: tuple[str, ...], *, as_json: bool) -> None:
-    """Estimate shares and means from the sanitized FILE, with 95 % confidence intervals.
+@click.option("--bins", type=click.IntRange(2, 4096), help="Also the distribution of numbers, over so many ranges.")
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="The level of each interval.",
+)
+@click.option("--unbiased", is_flag=True, help="Estimate each share by itself; it may lie below 0 or above 1.")
+@click.option("--chart", is_flag=True, help="Draw bars, as wide as the window.")
+@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="Shares shown of each column.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with all shares.")
+@click.option("-o", "--output", type=click.Path(), help="Write all shares to a .parquet, .arrow or .csv file.")
+@click.option("--force", is_flag=True, help="Replace an existing output file.")
+@click.option(
+    "--from",
+    "input_format",
+    type=click.Choice(["parquet", "arrow", "csv"]),
+    help="The format of FILE, where its content and name do not tell.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Say how each estimate was made.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but the estimates and errors.")
+def command(
+    source: str,
+    plan_path: str | None,
+    columns: tuple[str, ...],
+    *,
+    bins: int | None,
+    confidence: float,
+    unbiased: bool,
+    chart: bool,
+    top: int,
+    as_json: bool,
+    output: str | None,
+    force: bool,
+    input_format: str | None,
+    verbose: bool,
+    quiet: bool,
+) -> None:
+    """Estimate shares, means and distributions from the sanitized FILE, with confidence intervals.
 
-    Reads the reports of categories, truth values, and numbers within bounds once; the estimates are unbiased, so shares
-    may lie below 0 or above 1.
+    FILE is Parquet, Arrow or CSV, a folder of Parquet files, or "-" for standard input. It is read once, whatever its
+    size. Shares are of categories and truth values; of numbers the mean is estimated, and with --bins the
+    distribution, where bounds are declared. Without a plan the one in the file's receipt is used.
 
     \b
     Examples:
-      fastdp estimate private.parquet -p plan.toml
-      fastdp estimate private.parquet -p plan.toml -c disease --json
+      fastdp estimate private.parquet
+      fastdp estimate private.parquet -p plan.toml -c disease --chart
+      fastdp estimate private.parquet --bins 20 --confidence 0.99 --json
+      fastdp estimate private.parquet -o estimates.parquet
     """
-    from fastdp.tables.estimate import estimate_columns
+    if quiet and verbose:
+        raise click.UsageError("-q and -v contradict each other")
+    if as_json and (chart or output):
+        raise click.UsageError("--json prints everything on standard output; leave out --chart and -o")
+    if output is not None and Path(output).suffix.lower() not in ENDINGS:
+        raise click.UsageError(f"the ending of -o must be one of {', '.join(ENDINGS)}")
+    from fastdp.cli.terminal import progress
+    from fastdp.tables.estimate import estimate_table
     from fastdp.tables.plan import Plan
 
-    found = estimate_columns(source, Plan.load(plan_path), columns)
+    plan = None if plan_path is None else Plan.load(plan_path)
+    if output is not None:
+        from fastdp.tables.atomic import check_free
+
+        check_free(Path(output), force=force)
+    with progress(quiet=quiet) as update:
+        found = estimate_table(
+            source,
+            plan,
+            columns,
+            confidence=confidence,
+            bins=bins,
+            unbiased=unbiased,
+            input_format=input_format,
+            progress=update,
+        )
+    if not quiet:
+        _note(found, verbose=verbose)
     if as_json:
-        click.echo(json.dumps([estimate.to_dict() for estimate in found], indent=2, ensure_ascii=False))
-        return
-    for estimate in found:
-        click.echo(f"{estimate.column}: {estimate.kind} from {estimate.reports:,} reports")
-        width = max(len(str(share.value)) for share in estimate.shares)
-        for share in estimate.shares:
-            line = f"  {share.value!s:<{width}}  {share.estimate:10.4g}  [{share.low:.4g}, {share.high:.4g}]"
-            bar = "█" * round(40 * min(max(share.estimate, 0.0), 1.0)) if estimate.kind == "shares" else ""
-            click.echo(f"{line:<{width + 40}}{bar}".rstrip())
+        click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+    elif output is not None:
+        _write(found, Path(output), force=force)
+        if not quiet:
+            click.echo(f"estimates of {len(found)} columns written to {output}", err=True)
+    else:
+        from fastdp.cli.charts import show
+
+        show(found, top=top, chart=chart)
+
+
+def _note(found: TableEstimate, *, verbose: bool) -> None:
+    """On standard error: columns without an estimate, and how the others were made."""
+    from fastdp.cli.terminal import visible_text
+
+    for name, reason in found.skipped.items():
+        click.echo(f"{visible_text(name)}: {reason}", err=True)
+    for estimate in found if verbose else ():
+        click.echo(f"{visible_text(estimate.column)}: {estimate.kind} by {estimate.method}", err=True)
+
+
+def _write(found: TableEstimate, path: Path, *, force: bool) -> None:
+    """The estimates as a table in a file that appears whole or not at all."""
+    from fastdp.tables.atomic import AtomicFile
+
+    table = found.to_arrow()
+    file = AtomicFile(path, force=force)
+    try:
+        _write_table(table, file.file, path.suffix.lower())
+        file.flush()
+        file.commit()
+        file.settle()
+    except BaseException:
+        file.discard()
+        raise
+
+
+def _write_table(table: Any, file: Any, ending: str) -> None:
+    import pyarrow as pa
+
+    if ending == ".csv":
+        import pyarrow.csv
+
+        pyarrow.csv.write_csv(table, file)
+    elif ending == ".arrow":
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        import pyarrow.parquet as pq
+
+        pq.write_table(table, file)

@@ -2,106 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fastdp.errors import FastDPError, ParameterError, SchemaError
-from fastdp.tables.sources import open_source
-from fastdp.tables.spec import MECHANISMS, unknown
+from fastdp import validation
+from fastdp.errors import ParameterError, SchemaError
+from fastdp.tables.findings import TableEstimate
+from fastdp.tables.number_readers import check_bins
+from fastdp.tables.origin import open_with_plan
+from fastdp.tables.pipeline import Pipeline
+from fastdp.tables.plan import Plan
+from fastdp.tables.subjects import Subject, choose, open_part, reason
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fastdp.tables.entry import Entry
-    from fastdp.tables.plan import Plan
-
 LEVEL = 0.95
+Progress = Callable[[int, int | None], None]
+"""``progress(rows done, rows in all)``, after every batch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What is estimated: the share of a value, or the mean; with the ends of its confidence interval."""
+def estimate_table(
+    source: Any,
+    plan: Plan | None = None,
+    columns: Sequence[str] | None = None,
+    *,
+    confidence: float = LEVEL,
+    bins: int | None = None,
+    unbiased: bool = False,
+    input_format: str | None = None,
+    progress: Progress | None = None,
+) -> TableEstimate:
+    """What the reports of a sanitized table or file tell about everyone, as a :class:`TableEstimate`.
 
-    value: Any
-    estimate: float
-    low: float
-    high: float
+    All columns are counted in one pass, in memory that does not depend on the number of rows. By kind of mechanism:
+    shares of categories and truth values; the distribution and mean of square wave reports; the mean of other numbers,
+    and with ``bins`` their distribution over as many ranges, where bounds are declared and reports tell it; shares of
+    the combinations of a joint group. Noise that is clamped, folded or redrawn at bounds pulls a plain mean towards
+    their middle; that is corrected, and what is left of the bias widens the interval.
 
+    Without a plan, that of the table's receipt is taken; with one, a receipt that contradicts it is an error. Shares
+    are estimated by :func:`fastdp.estimate`, or with ``unbiased`` one by one, so that they may lie below 0. Nulls are
+    left out. Intervals hold at level ``confidence`` one at a time, not all together.
 
-@dataclass(frozen=True, slots=True)
-class ColumnEstimate:
-    """The estimate of one column from ``reports`` reports; ``kind`` is "shares" or "mean"."""
-
-    column: str
-    kind: str
-    reports: int
-    shares: tuple[Share, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        shares = [{"value": s.value, "estimate": s.estimate, "low": s.low, "high": s.high} for s in self.shares]
-        return {"column": self.column, "kind": self.kind, "reports": self.reports, "level": LEVEL, "estimates": shares}
-
-
-def estimate_columns(source: Any, plan: Plan, columns: Sequence[str] = ()) -> list[ColumnEstimate]:
-    """Unbiased estimates of the columns of a sanitized table, by default of all that have one.
-
-    Shares for categories and truth values, the mean for numbers that are reported within bounds. Nulls are left out.
+    >>> import fastdp as fd, pyarrow as pa
+    >>> plan = fd.Plan(columns={"ill": {"mechanism": "randomized_response", "epsilon": 2.0}})
+    >>> private = fd.sanitize(pa.table({"ill": [True, False] * 5000}), plan, rng=fd.Rng.unsafe_seed(1))
+    >>> [(line.value, round(line.estimate, 1)) for line in estimate_table(private)["ill"].lines]
+    [(False, 0.5), (True, 0.5)]
     """
-    opened = open_source(source)
-    chosen = [_find(plan, name) for name in columns] or [entry for entry in plan.randomized if _can(entry)]
-    if not chosen:
-        raise ParameterError("estimate: the plan has no column with categories, truth values or reports within bounds")
-    names = [entry.column for entry in chosen]
-    for name in names:
-        if opened.schema.names.count(name) != 1:
-            raise SchemaError(f"estimate: the table must hold column {name!r} once")
-    totals: dict[str, Any] = {}
-    for batch in opened.batches(names, None, []):
-        for entry in chosen:
-            counts = _aggregate(entry, batch.column(entry.column))
-            totals[entry.column] = totals[entry.column] + counts if entry.column in totals else counts
-    if not totals:
+    if plan is not None and not isinstance(plan, Plan):
+        raise ParameterError(f"estimate: plan must be a fastdp.Plan, got {type(plan).__name__}")
+    confidence = validation.level("estimate", confidence)
+    bins = check_bins(bins)
+    asked = list(dict.fromkeys(columns or ()))
+    opened, plan = open_with_plan(source, plan, asked, input_format)
+    skipped: dict[str, str] = {}
+    subjects = []
+    for part in choose(plan, asked):
+        name, reader = open_part(part, bins=bins, unbiased=unbiased)
+        if reader is not None:
+            subjects.append(Subject(name, part, reader))
+        why = reason(part) if reader is None else reader.missing
+        if why is not None:
+            skipped[name] = why
+            if asked and reader is None:
+                raise ParameterError(f"estimate: column {name!r} has no estimate: {why}")
+    if not subjects:
+        raise ParameterError("estimate: the plan randomizes no column whose reports can be estimated from")
+    for column in (column for subject in subjects for column in subject.columns):
+        if opened.schema.names.count(column) != 1:
+            raise SchemaError(f"estimate: the table must hold column {column!r} once")
+    _count(opened, subjects, progress)
+    if not any(subject.reports for subject in subjects):
         raise ParameterError("estimate: there are no reports")
-    return [_estimate(entry, totals[entry.column]) for entry in chosen]
+    skipped |= {subject.name: "it holds nothing but nulls" for subject in subjects if not subject.reports}
+    found = [found for subject in subjects if subject.reports for found in subject.conclude(confidence)]
+    return TableEstimate(tuple(found), skipped)
 
 
-def _can(entry: Entry) -> bool:
-    takes = MECHANISMS[entry.given["mechanism"]].takes
-    return takes in {"categories", "truths"} or (takes == "bounded" and entry.given["mechanism"] != "square_wave")
+def _count(opened: Any, subjects: list[Subject], progress: Progress | None) -> None:
+    """One pass: every reader takes its columns of every batch."""
+    rows = 0
 
+    def work(batch: pa.RecordBatch) -> None:
+        nonlocal rows
+        for subject in subjects:
+            subject.add(batch)
+        rows += batch.num_rows
+        if progress is not None:
+            progress(rows, opened.rows)
 
-def _find(plan: Plan, name: str) -> Entry:
-    if name not in plan.columns:
-        raise ParameterError(f"estimate: {unknown('column', name, tuple(plan.columns))}")
-    entry: Entry = plan.columns[name]
-    if entry.action != "randomize" or not _can(entry):
-        raise ParameterError(f"estimate: column {name!r} has no reports to estimate from; read its values as they are")
-    return entry
-
-
-def _aggregate(entry: Entry, reports: pa.Array) -> Any:
-    try:
-        return entry.mechanism.aggregate(reports.drop_null() if entry.public_nulls else reports)
-    except FastDPError as error:
-        raise type(error)(f"estimate: column {entry.column!r}: {error}") from None
-
-
-def _estimate(entry: Entry, counts: Any) -> ColumnEstimate:
-    try:
-        found = entry.mechanism.estimate(counts)
-    except FastDPError as error:
-        raise type(error)(f"estimate: column {entry.column!r}: {error}") from None
-    low, high = found.interval(LEVEL)
-    if hasattr(found, "mean"):
-        return ColumnEstimate(entry.column, "mean", counts.n, (Share("mean", found.mean, low, high),))
-    values = _values(entry)
-    rows = zip(values, found.frequencies.tolist(), low.tolist(), high.tolist(), strict=True)
-    return ColumnEstimate(entry.column, "shares", counts.n, tuple(Share(*row) for row in rows))
-
-
-def _values(entry: Entry) -> Sequence[Any]:
-    domain = getattr(entry.mechanism, "domain", None)
-    if domain is None:
-        return (False, True)
-    return domain.labels if domain.labels is not None else range(domain.size)
+    names = [name for subject in subjects for name in subject.columns]
+    labels = [name for subject in subjects for name in subject.labels]
+    Pipeline().run(opened.batches(names, None, labels), work, lambda _: None)

@@ -1,0 +1,69 @@
+"""Estimates as text: a table of numbers, or bars as wide as the window."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from fastdp.cli.terminal import draw_bar, draws_blocks, has_colour, in_digits, visible_text
+
+if TYPE_CHECKING:
+    from fastdp.tables.findings import ColumnEstimate, Line, TableEstimate
+
+NARROWEST, WIDEST = 10, 60
+"""Characters of the longest bar."""
+LONGEST_NAME = 32
+
+
+def show(found: TableEstimate, *, top: int, chart: bool) -> None:
+    """The estimates on standard output, the largest ``top`` shares of each column."""
+    for number, estimate in enumerate(found):
+        if number:
+            click.echo()
+        _show(estimate, top, chart=chart)
+
+
+def choose_lines(estimate: ColumnEstimate, top: int) -> tuple[list[Line], int]:
+    """The lines that are shown and the number of the others: ranges all, in order; of many shares the largest."""
+    lines = list(estimate.lines)
+    if estimate.kind != "shares" or len(lines) <= top:
+        return lines, 0
+    return sorted(lines, key=lambda line: -line.estimate)[:top], len(lines) - top
+
+
+def _show(estimate: ColumnEstimate, top: int, *, chart: bool) -> None:
+    lines, left = choose_lines(estimate, top)
+    colour = has_colour(sys.stdout)
+    title = f"{visible_text(estimate.column)}: {estimate.kind} from {estimate.reports:,} reports ({estimate.mechanism})"
+    click.echo(click.style(title, bold=True) if colour else title)
+    names = [_shorten(visible_text(line.name)) for line in lines]
+    numbers = [in_digits(line.estimate) for line in lines]
+    intervals = [f"[{in_digits(line.low)}, {in_digits(line.high)}]" for line in lines]
+    heading = ("value", "estimate", f"{100 * estimate.confidence:g} % interval")
+    widths = [max(map(len, (head, *part))) for head, part in zip(heading, (names, numbers, intervals), strict=True)]
+    bars = _bars(lines, sum(widths) + 8) if chart and estimate.kind != "mean" else [""] * len(lines)
+    click.echo(f"  {heading[0]:<{widths[0]}}  {heading[1]:>{widths[1]}}  {heading[2]}")
+    for name, number, interval, bar in zip(names, numbers, intervals, bars, strict=True):
+        line = f"  {name:<{widths[0]}}  {number:>{widths[1]}}  {interval:<{widths[2]}}"
+        shown = click.style(bar, fg="cyan") if colour and bar else bar
+        click.echo(f"{line}  {shown}" if bar else line.rstrip())
+    if left:
+        rest = sum(line.estimate for line in estimate.lines) - sum(line.estimate for line in lines)
+        click.echo(f"  and {left:,} more values with {in_digits(rest)} together (--top, --json or -o for all)")
+
+
+def _bars(lines: list[Line], taken: int) -> list[str]:
+    """One bar per line: the estimate, and paler up to the end of its interval; the longest fills the window."""
+    width = min(max(shutil.get_terminal_size().columns - taken, NARROWEST), WIDEST)
+    longest = max(max(line.estimate, line.high) for line in lines)
+    if not longest > 0:
+        return [""] * len(lines)
+    blocks = draws_blocks(sys.stdout)
+    return [draw_bar(line.estimate / longest, line.high / longest, width, blocks=blocks) for line in lines]
+
+
+def _shorten(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"

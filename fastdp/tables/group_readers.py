@@ -1,0 +1,103 @@
+"""What the reports of several columns together tell: shares of combinations, or of each column's values."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastdp.columns.categories import out_of_domain, read_codes
+from fastdp.columns.domain import Domain
+from fastdp.columns.numeric import read_block
+from fastdp.estimators.reports import estimate as estimate_reports
+from fastdp.estimators.simplex import project_simplex
+from fastdp.mechanisms.attributes import SplitBudget
+from fastdp.mechanisms.frequencies import Counts, FrequencyEstimate
+from fastdp.tables.findings import ColumnEstimate
+from fastdp.tables.joint import Joint, Several
+from fastdp.tables.readers import UNBIASED, lines_of, values_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fastdp.tables.group import Group
+    from fastdp.tables.readers import Reader
+
+LARGEST_JOINT = 1 << 20
+"""Combinations that are counted."""
+
+
+def open_group_reader(group: Group, *, unbiased: bool) -> Reader | None:
+    """The reader for the reports of a group; None where there is none."""
+    body = group.body
+    if isinstance(body, Joint) and body.mechanism.domain.size <= LARGEST_JOINT:
+        return JointReader(body, unbiased=unbiased)
+    return SeveralReader(body, unbiased=unbiased) if isinstance(body, Several) else None
+
+
+class JointReader:
+    """Shares of the combinations of the columns' values."""
+
+    missing: str | None = None
+
+    def __init__(self, body: Joint, *, unbiased: bool) -> None:
+        self._body, self._unbiased = body, unbiased
+        self._counts = np.zeros(body.mechanism.domain.size, np.int64)
+
+    def add(self, *reports: pa.Array) -> None:
+        joint = np.zeros(len(reports[0]), np.int64)
+        for domain, column in zip(self._body.domains, reports, strict=True):
+            joint = joint * domain.size + _codes(column, domain)
+        self._counts += np.bincount(joint, minlength=self._counts.size)
+
+    def find(self, column: str, name: str, confidence: float) -> list[ColumnEstimate]:
+        mechanism, counts = self._body.mechanism, Counts(self._counts, int(self._counts.sum()))
+        found: Any = mechanism.estimate(counts)
+        shares, method = found.frequencies, UNBIASED
+        if not self._unbiased:
+            found = estimate_reports(mechanism, counts, progress=False)
+            shares, method = found.distribution, found.method
+        labels = (domain.labels or range(domain.size) for domain in self._body.domains)
+        lines = lines_of(list(itertools.product(*labels)), shares, found, confidence)
+        return [ColumnEstimate(column, name, "shares", counts.n, confidence, method, lines)]
+
+
+class SeveralReader:
+    """Shares of each column's values."""
+
+    missing: str | None = None
+
+    def __init__(self, body: Several, *, unbiased: bool) -> None:
+        self._body, self._unbiased = body, unbiased
+        self._counts: Any = None
+
+    def add(self, *reports: pa.Array) -> None:
+        counts = self._body.mechanism.aggregate(dict(zip(self._body.columns, reports, strict=True)))
+        self._counts = counts if self._counts is None else self._counts + counts
+
+    def find(self, column: str, name: str, confidence: float) -> list[ColumnEstimate]:  # noqa: ARG002
+        """An estimate per column, under its own name."""
+        mechanism = self._body.mechanism
+        results = []
+        for attribute, found in mechanism.estimate(self._counts).items():
+            own, shares, method = found, found.frequencies, UNBIASED
+            if not self._unbiased and isinstance(mechanism, SplitBudget):
+                own = estimate_reports(mechanism.mechanisms[attribute], self._counts[attribute], progress=False)
+                shares, method = own.distribution, own.method
+            elif not self._unbiased:
+                shares, method = project_simplex(shares), "unbiased frequencies, projected onto the simplex"
+                own = FrequencyEstimate(shares, found.std_error, found.n)
+            lines = lines_of(values_of(mechanism.mechanisms[attribute], shares.size), shares, own, confidence)
+            results.append(ColumnEstimate(attribute, name, "shares", found.n, confidence, method, lines))
+        return results
+
+
+def _codes(column: pa.Array, domain: Domain) -> np.ndarray:
+    """The codes of reports, all of them in the domain."""
+    read = read_codes("krr", column, domain)
+    blocks = [read_block("krr", piece, 0, piece.size, read.result_dtype).astype(np.int64) for piece in read.pieces]
+    codes = np.concatenate(blocks or [np.zeros(0, np.int64)])
+    if codes.size and (codes.min() < 0 or codes.max() >= domain.size):
+        raise out_of_domain("krr")
+    return codes
