@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 import os
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import click
 
@@ -16,10 +16,12 @@ from fastdp.errors import BudgetExceededError, FastDPError, ParameterError, Sche
 COMMANDS = {
     "sanitize": "Sanitize a file, column by column, as its plan says.",
     "plan": "Write a plan for a file, or explain one.",
-    "estimate": "Estimate shares and means from a sanitized file.",
-    "demo": "Sanitize a generated table of ten million records and show what it cost.",
+    "estimate": "Estimate shares, means and distributions from a sanitized file.",
+    "demo": "Sanitize a generated table of ten million people, and estimate it back.",
     "warmup": "Compile every kernel once, so that no later call waits.",
+    "completion": "Print the script that lets a shell complete commands.",
 }
+INTERRUPTED = 130
 
 
 class LazyGroup(click.Group):
@@ -32,26 +34,51 @@ class LazyGroup(click.Group):
         if name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"fastdp.cli.{name}").command
-        return command
+        return add_loudness(command)
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-    def invoke(self, context: click.Context) -> Any:
+    def main(self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **more: Any) -> Any:  # type: ignore[override]
+        """Run a command; its errors are one line on standard error, and an exit code."""
+        if not standalone_mode:
+            return super().main(args, standalone_mode=False, **more)
         try:
-            return super().invoke(context)
-        except FastDPError as error:
+            sys.exit(super().main(args, standalone_mode=False, **more) or 0)
+        except click.exceptions.Abort:
+            _end("interrupted", INTERRUPTED)
+        except click.ClickException as error:
+            _end(in_one_line(error), error.exit_code)
+        except Exception as error:
             if os.environ.get("FASTDP_DEBUG"):
                 raise
-            click.echo(f"fastdp: {error}", err=True)
-            sys.exit(exit_code(error))
-        except OSError as error:
-            if os.environ.get("FASTDP_DEBUG") or error.errno == errno.EPIPE:
-                raise
-            about = f": {str(error.filename)!r}" if error.filename else ""
-            click.echo(f"fastdp: {error.strerror or 'the system refused'}{about}", err=True)
-            sys.exit(5)
+            _end(*explain(error))
+
+
+def _end(said: str, code: int) -> NoReturn:
+    click.echo(f"fastdp: {said}", err=True)
+    sys.exit(code)
+
+
+def in_one_line(error: click.ClickException) -> str:
+    """What was wrong with a call, and where to read how it is right."""
+    said = " ".join(error.format_message().split())
+    context = getattr(error, "ctx", None)
+    return said if context is None else f"{said.rstrip('.')}; see {context.command_path} --help"
+
+
+def explain(error: Exception) -> tuple[str, int]:
+    """An error in one line, and its exit code; those of other libraries may hold values, and are not shown."""
+    if isinstance(error, FastDPError):
+        return " ".join(str(error).splitlines()), exit_code(error)
+    if isinstance(error, MemoryError):
+        return "out of memory; use fewer threads, or a machine with more", 5
+    if isinstance(error, OSError):
+        about = f": {str(error.filename)!r}" if error.filename else ""
+        return f"{error.strerror or 'the system refused'}{about}", 5
+    kind = type(error).__name__
+    return f"an error that should not happen ({kind}); FASTDP_DEBUG=1 shows where, and may show values", 5
 
 
 def exit_code(error: FastDPError) -> int:
@@ -61,6 +88,34 @@ def exit_code(error: FastDPError) -> int:
     if isinstance(error, BudgetExceededError):
         return 4
     return 3 if isinstance(error, SchemaError | ValueError) else 5
+
+
+def add_loudness(command: click.Command) -> click.Command:
+    """The command, or its subcommands, with ``-q`` and ``-v`` where it has none of its own."""
+    if isinstance(command, click.Group):
+        for part in command.commands.values():
+            add_loudness(part)
+        return command
+    taken = {name for parameter in command.params for name in parameter.opts}
+    if "-v" not in taken:
+        command.params.append(
+            click.Option(
+                ["-v", "--verbose"], is_flag=True, expose_value=False, callback=_speak, help="Say what is done."
+            )
+        )
+    if "-q" not in taken:
+        command.params.append(
+            click.Option(["-q", "--quiet"], is_flag=True, expose_value=False, help="Say nothing but the results.")
+        )
+    return command
+
+
+def _speak(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    """What the stages report goes to standard error while the command runs."""
+    if value:
+        from fastdp.cli.terminal import spoken
+
+        context.with_resource(spoken())
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -73,7 +128,7 @@ def main() -> None:
       fastdp demo               see it work, in under a minute
       fastdp plan init people.parquet > plan.toml
       fastdp sanitize people.parquet -p plan.toml -o private.parquet
-      fastdp estimate private.parquet -p plan.toml
+      fastdp estimate private.parquet --chart
       fastdp demo --rows 1e6    on a smaller table
       fastdp warmup             compile all kernels once
     """

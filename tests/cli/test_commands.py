@@ -1,53 +1,213 @@
-"""The command line, as a person uses it."""
+"""The command line, as a person uses it: what holds for every command."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
+import click
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+import fastdp
 from fastdp.cli import main
+from fastdp.cli.main import COMMANDS, explain
 
 
 def call(*arguments: str):
     return CliRunner().invoke(main, list(arguments), env={"COLUMNS": "200"})
 
 
-def test_demo__says_what_it_did():
-    done = call("demo", "--rows", "3e4")
+def leaves(command=main, path=()) -> list[tuple[str, ...]]:
+    """Every command and subcommand, by its words."""
+    if not isinstance(command, click.Group):
+        return [path]
+    context = click.Context(command)
+    parts = [(name, command.get_command(context, name)) for name in command.list_commands(context)]
+    return [path, *(leaf for name, part in parts for leaf in leaves(part, (*path, name)))]
+
+
+LEAVES = leaves()
+
+
+def test_leaves__are_all_there():
+    assert {words[0] for words in LEAVES if words} == set(COMMANDS)
+    assert ("plan", "init") in LEAVES
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_help__has_examples(words):
+    done = call(*words, "--help")
     assert done.exit_code == 0
-    for expected in ("30,000 records", "Laplace", "Geometric", "epsilon ", "rho ", "million values per second"):
-        assert expected in done.output
+    assert "Example" in done.stdout
+    assert done.stderr == ""
 
 
-@pytest.mark.parametrize("rows", ["0", "many", "-5"])
-def test_demo__refuses_bad_rows(rows):
-    done = call("demo", "--rows", rows)
+@pytest.mark.parametrize("words", [words for words in LEAVES if words not in {(), ("plan",)}], ids=" ".join)
+def test_every_command__is_quiet_or_verbose_if_asked(words):
+    shown = call(*words, "--help").stdout
+    assert "-q, --quiet" in shown
+    assert "-v, --verbose" in shown
+
+
+def test_help__loads_no_engine_and_takes_little_time():
+    """Of all commands together, in one process: a fifth of a second for each."""
+    code = f"""
+import sys, time
+from click.testing import CliRunner
+from fastdp.cli import main
+for words in {LEAVES!r}:
+    assert CliRunner().invoke(main, [*words, "--help"]).exit_code == 0
+print([name for name in ("numba", "pyarrow", "numpy", "rich", "pandas") if name in sys.modules])
+print(time.process_time())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    loaded, seconds = done.stdout.splitlines()
+    assert loaded == "[]"
+    assert float(seconds) < 0.2 * len(LEAVES)
+
+
+def test_version__is_the_packages():
+    assert call("--version").stdout == f"fastdp, version {fastdp.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [("sanitise",), ("--nonsense",), ("demo", "--nonsense"), ("plan", "chek")])
+def test_usage__is_refused_in_one_line(words):
+    done = call(*words)
     assert done.exit_code == 2
-    assert "Traceback" not in done.output
+    assert done.stdout == ""
+    assert done.stderr.startswith("fastdp: ")
+    assert done.stderr.count("\n") == 1
+    assert "--help" in done.stderr
+
+
+class TestErrors:
+    """One line, an exit code, and no traceback but for those who ask."""
+
+    def fail(self, monkeypatch, error):
+        @click.command()
+        def command():
+            raise error
+
+        monkeypatch.setattr("fastdp.cli.warmup.command", command)
+        return call("warmup")
+
+    @pytest.mark.parametrize(
+        ("error", "code"),
+        [
+            (fastdp.ParameterError("a"), 2),
+            (fastdp.DomainError("b"), 3),
+            (fastdp.SchemaError("c"), 3),
+            (fastdp.InputCorruptError("d"), 3),
+            (fastdp.BudgetExceededError("e"), 4),
+            (fastdp.OutputExistsError("f"), 5),
+            (OSError(28, "No space left on device", "out.parquet"), 5),
+            (MemoryError(), 5),
+            (KeyboardInterrupt(), 130),
+            (ValueError("SECRET"), 5),
+        ],
+    )
+    def test_errors__have_a_line_and_a_code(self, monkeypatch, error, code):
+        done = self.fail(monkeypatch, error)
+        assert done.exit_code == code
+        assert done.stdout == ""
+        assert done.stderr.strip().count("\n") == 0
+        assert "fastdp: " in done.stderr
+        assert "SECRET" not in done.stderr
+        assert "Traceback" not in done.output
+
+    def test_debug__shows_the_traceback(self, monkeypatch):
+        monkeypatch.setenv("FASTDP_DEBUG", "1")
+        assert isinstance(self.fail(monkeypatch, ValueError("a")).exception, ValueError)
+        assert isinstance(self.fail(monkeypatch, fastdp.ParameterError("a")).exception, fastdp.ParameterError)
+
+    def test_lines__stay_lines(self):
+        assert explain(fastdp.SchemaError("one\ntwo")) == ("one two", 3)
+
+    def test_environment__is_checked(self, monkeypatch):
+        monkeypatch.setenv("FASTDP_THREADS", "none")
+        monkeypatch.setattr("fastdp.parallel._threads", None)
+        done = call("demo", "--rows", "10")
+        assert done.exit_code == 2
+        assert "FASTDP_THREADS" in done.stderr
+
+
+def test_verbose__is_heard_while_the_command_runs(tmp_path):
+    import logging
+
+    (tmp_path / "plan.toml").write_text('[columns.x]\naction = "keep"\n')
+    assert call("plan", "check", str(tmp_path / "plan.toml"), "-v").exit_code == 0
+    assert not logging.getLogger("fastdp").handlers
+
+
+class TestCompletion:
+    """Scripts for three shells, and what they are told."""
+
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+    def test_script__is_printed(self, shell):
+        done = call("completion", shell)
+        assert done.exit_code == 0
+        assert "_FASTDP_COMPLETE" in done.stdout
+        assert done.stderr == ""
+
+    def test_shells__that_are_not_known(self):
+        assert call("completion", "cmd").exit_code == 2
+
+    @pytest.mark.parametrize(
+        ("words", "expected"), [("fastdp est", "estimate"), ("fastdp plan ch", "check"), ("fastdp demo --ke", "--keep")]
+    )
+    def test_words__are_completed(self, words, expected):
+        number = len(words.split()) - 1
+        environment = os.environ | {"_FASTDP_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(number)}
+        code = "from fastdp.cli import main; main(prog_name='fastdp')"
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=100
+        )
+        assert f"plain,{expected}" in done.stdout.splitlines()
+
+
+class TestDemo:
+    """A table of people, planned, sanitized and estimated back."""
+
+    def test_demo__says_what_it_did(self):
+        done = call("demo", "--rows", "3e4")
+        assert done.exit_code == 0
+        for expected in ("[columns.disease]", "30,000 records", "laplace", "geometric", "epsilon 4.5", "d-privacy",
+                         "truth", "noisy", "restored", "million values per second"):  # fmt: skip
+            assert expected in done.stdout
+        assert done.stderr == ""
+
+    def test_demo__restores_the_truth(self, tmp_path):
+        done = call("demo", "--rows", "1e5", "--keep", str(tmp_path / "kept"), "-q")
+        rows = {tuple(line.split()[:2]): line.replace(",", "").split() for line in done.stdout.splitlines()}
+        for key in (("disease", "none"), ("smoker", "true")):
+            truth, noisy, restored = (float(rows[key][place]) for place in (2, 4, 6))
+            assert abs(restored - truth) < 3
+            assert abs(noisy - truth) > 10
+        truth, noisy, restored = map(float, rows["income", "mean"][2:5])
+        assert abs(restored - truth) < 6000 < abs(noisy - truth)
+
+    def test_demo__keeps_its_files_if_asked_and_writes_over_none(self, tmp_path):
+        kept = tmp_path / "kept"
+        assert call("demo", "--rows", "1000", "--keep", str(kept)).exit_code == 0
+        assert sorted(path.name for path in kept.iterdir()) == [
+            "people.parquet", "plan.toml", "private.parquet", "private.parquet.receipt.json",
+        ]  # fmt: skip
+        assert pq.read_metadata(kept / "private.parquet").num_rows == 1000
+        again = call("demo", "--rows", "10", "--keep", str(kept))
+        assert again.exit_code == 5
+        assert "exists" in again.stderr
+        assert call("estimate", str(kept / "private.parquet"), "-p", str(kept / "plan.toml")).exit_code == 0
+
+    @pytest.mark.parametrize("rows", ["0", "many", "-5", "inf", "nan"])
+    def test_demo__refuses_bad_rows(self, rows):
+        assert call("demo", "--rows", rows).exit_code == 2
 
 
 def test_warmup__compiles_everything():
     done = call("warmup")
     assert done.exit_code == 0
-    assert "kernels ready" in done.output
-
-
-@pytest.mark.parametrize("command", ["demo", "warmup"])
-def test_help__has_an_example(command):
-    done = call(command, "--help")
-    assert done.exit_code == 0
-    assert "Example" in done.output
-
-
-def test_unknown_command__is_refused():
-    assert call("sanitise").exit_code == 2
-
-
-def test_errors__are_one_line(monkeypatch):
-    """No traceback, the way out, and the exit code for parameters."""
-    monkeypatch.setenv("FASTDP_THREADS", "none")
-    monkeypatch.setattr("fastdp.parallel._threads", None)
-    done = call("demo", "--rows", "10")
-    assert done.exit_code == 2
-    assert "FASTDP_THREADS" in done.output
-    assert "Traceback" not in done.output
+    assert done.stdout == ""
+    assert "kernels ready" in done.stderr

@@ -138,16 +138,6 @@ def test_plan_check__finds_what_does_not_fit(folder):
     assert "'age'" in done.stderr
 
 
-def test_estimate__shows_shares(folder):
-    assert call(*SANITIZE, "-o", "out.parquet").exit_code == 0
-    done = call("estimate", "out.parquet", "-p", "plan.toml")
-    assert done.exit_code == 0
-    assert "disease: shares from 5,000 reports" in done.stdout
-    (found,) = json.loads(call("estimate", "out.parquet", "-p", "plan.toml", "-c", "disease", "--json").stdout)
-    assert [share["value"] for share in found["estimates"]] == ["cold", "flu", "none"]
-    assert call("estimate", "out.parquet", "-p", "plan.toml", "-c", "income").exit_code == 2
-
-
 @pytest.mark.parametrize("command", [("sanitize",), ("estimate",), ("plan",), ("plan", "init"), ("plan", "check")])
 def test_help__has_examples_and_loads_no_engine(command):
     code = (
