@@ -27,10 +27,11 @@ def read_prior(owner: str, prior: Any, size: int) -> np.ndarray:
     """A distribution over the values, or counts, which are divided by their sum; copied, read-only."""
     try:
         vector = np.array(prior, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ParameterError(f"{owner}: prior must be {size} numbers") from None
-    if vector.shape != (size,) or not np.isfinite(vector).all() or (vector < 0).any() or not vector.sum() > 0:
+    if vector.shape != (size,) or not np.isfinite(vector).all() or (vector < 0).any() or not vector.any():
         raise ParameterError(f"{owner}: prior must be {size} finite numbers >= 0, not all of them 0")
+    vector /= vector.max()  # first, so that no sum is beyond float64
     vector /= vector.sum()
     vector.setflags(write=False)
     return vector

@@ -21,13 +21,15 @@ from fastdp.privacy import Privacy
 LARGEST_MATRIX = 1024
 LOG_ERROR = 2.0**-43
 """How far float64 can be off in a log-ratio of two probabilities that are at least 2**-128."""
+TRIANGLE_SLACK = 2.0**-49
+"""The part of the largest distance by which rounding may break the triangle inequality."""
 
 
 def read_distance(owner: str, distance: Any) -> np.ndarray:
     """A matrix of distances: symmetric, finite, 0 on the diagonal and above 0 elsewhere; copied, read-only."""
     try:
         matrix = np.array(distance, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ParameterError(f"{owner}: distance must be a square matrix of numbers") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not 2 <= len(matrix) <= LARGEST_MATRIX:
         raise ParameterError(f"{owner}: distance must be a square matrix for 2 to {LARGEST_MATRIX} values")
@@ -38,6 +40,15 @@ def read_distance(owner: str, distance: Any) -> np.ndarray:
         raise ParameterError(f"{owner}: distances must be the same both ways")
     matrix.setflags(write=False)
     return matrix
+
+
+def check_triangles(owner: str, distance: np.ndarray) -> None:
+    """Refuse distances that a detour makes shorter: what relies on a third value would cost more than was asked."""
+    slack = float(distance.max()) * TRIANGLE_SLACK
+    if any((distance > row[:, None] + row + slack).any() for row in distance):
+        raise ParameterError(
+            f"{owner}: distance must obey the triangle inequality; take the shortest paths, or use OptimalMechanism"
+        )
 
 
 class MatrixMechanism(FiniteMechanism):
@@ -138,6 +149,7 @@ class ExponentialMetric(MatrixMechanism):
         owner = "ExponentialMetric"
         epsilon = validation.positive(owner, "epsilon", self.epsilon)
         distance = read_distance(owner, self.distance)
+        check_triangles(owner, distance)
         set_fields(self, epsilon=epsilon, distance=distance)
         weights = np.exp(-epsilon / 2 * distance)
         self._set_up(weights / weights.sum(axis=1, keepdims=True))

@@ -56,7 +56,7 @@ class Entry:
         if "action" not in given:
             raise ParameterError(f'{owner}: say action = "keep", action = "drop" or mechanism = ...')
         action = given["action"]
-        if action not in {"keep", "drop"}:
+        if action not in ("keep", "drop"):
             raise ParameterError(f"{owner}: {unknown('action', action, ('keep', 'drop'))}")
         check_keys(owner, given, ("action",))
         return cls(column, action, given)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import pickle
+import struct
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import fastdp as fd
@@ -373,3 +378,57 @@ class TestBadInput:
         table = pa.table({"x": np.linspace(0, 1, 500), "y": np.random.default_rng(1).random(500)})
         with pytest.warns(UserWarning, match="'x' arrived sorted"):
             sanitize(table, Plan(groups=[PLANE]))
+
+
+CANARY = "canary-5f3c"
+NUMBER = struct.unpack("<d", struct.pack("<q", 0x404A_5B5C_5D5E_5F60))[0]  # a longitude like any other
+MARKS = (CANARY.encode(), struct.pack("<d", NUMBER))
+
+
+def planted(rows: int, seed: int) -> pa.Table:
+    """Marked values under nulls, in unused entries of dictionaries, in metadata, and as the values themselves."""
+    source = np.random.default_rng(seed)
+    valid = np.packbits(np.arange(rows) % 3 != 0, bitorder="little")
+
+    def under_nulls() -> pa.Array:
+        values = np.where(np.arange(rows) % 3 == 0, NUMBER, source.uniform(1, 2, rows))
+        return pa.Array.from_buffers(pa.float64(), rows, [pa.py_buffer(valid), pa.py_buffer(values)])
+
+    labels = pa.DictionaryArray.from_arrays(pa.array(source.integers(0, 3, rows), pa.int8()), ["f", "m", CANARY])
+    unused = pa.DictionaryArray.from_arrays(pa.array(source.integers(0, 2, rows), pa.int8()), ["y", "n", CANARY])
+    columns = {"lat": under_nulls(), "lon": pa.array(np.full(rows, NUMBER)), "sex": labels, "smoker": unused}
+    fields = [pa.field(name, array.type, metadata={CANARY: CANARY}) for name, array in columns.items()]
+    return pa.table(list(columns.values()), pa.schema(fields, metadata={CANARY: CANARY}))
+
+
+@given(
+    st.integers(1, 90), st.integers(0, 9), st.integers(1, 90), st.sampled_from(["public", "drop"]),
+    st.sampled_from(["uniform", "f"]), st.sampled_from([("krr", "krr"), *product(WAYS, ("krr", "oue"))]),
+)  # fmt: skip
+def test_results__hold_no_mark(rows, seed, batch, nulls, others, way):
+    """Neither in columns, dictionaries, buffers beyond them, nor metadata; whatever the policies."""
+    domains = {"sex": ["f", "m"], "smoker": ["y", "n", "f"]}
+    joint = {
+        "columns": ["sex", "smoker"],
+        "mechanism": way[0],
+        "epsilon": 1.0,
+        "domains": domains,
+        "out_of_domain": others,
+    }
+    joint |= {} if way[0] == "krr" else {"protocol": way[1]}
+    point = {"columns": ["lat", "lon"], "mechanism": "planar_laplace", "epsilon": "1/km", "nulls": nulls}
+    table = planted(rows, seed)
+    result = sanitize(table, Plan(groups=[joint, point]), batch_rows=batch)
+    content = [_as_ipc(result), json.dumps(str(result.schema.metadata)).encode()]
+    content += [
+        b.to_pybytes() for column in result.columns for c in column.chunks for b in c.buffers() if b is not None
+    ]
+    assert not any(mark in part for mark in MARKS for part in content)
+    assert any(mark in _as_ipc(table) for mark in MARKS)
+
+
+def _as_ipc(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()

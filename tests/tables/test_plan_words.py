@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import math
 import pickle
 
 import numpy as np
@@ -139,3 +141,60 @@ def test_unknown_keys__are_refused_in_every_part(said, key):
 )
 def test_places__are_told_by_their_names(names, pairs):
     assert find_pairs(names) == pairs
+
+
+JUNK = [
+    None, True, False, 0, -1, 3, 2**63, 10**400, 0.5, -0.0, math.nan, math.inf, "", "a", "uniform", "ln(2)/500m", b"a",
+    [], [1], [1, 2], [0.5, math.nan], ["a", "b"], ["a", 1], [[1], [2]], [[0, 1], [0, 1]], {}, {"a": 1},
+    {"a": {"b": []}}, (), set(), object(), np.zeros(3), np.float64("nan"), dt.date(2026, 1, 1), 1j,
+]  # fmt: skip
+POINT = {"columns": ["p", "q"], "mechanism": "planar_laplace", "epsilon": "1/km", "coordinates": "latlon"}
+JOINT = {"columns": ["p", "q"], "mechanism": "krr", "epsilon": 1.0, "domains": {"p": ["a", "b"], "q": 2}}
+LINE = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+PARTS = [
+    {"action": "keep"},
+    {"mechanism": "laplace", "epsilon": 1.0, "bounds": [0, 1], "nan": "lower", "granularity": 0.5, "boundary": "fold"},
+    {"mechanism": "geometric", "epsilon": 1.0, "unit": 2},
+    {"mechanism": "gaussian", "rho": 1.0, "bounds": [0, 1]},
+    {
+        "mechanism": "krr",
+        "epsilon": 1.0,
+        "domain": ["a", "b"],
+        "nulls": "category",
+        "null_label": "a",
+        "out_of_domain": "b",
+    },
+    {"mechanism": "hashing", "epsilon": 1.0, "domain": 9, "g": 3, "cohorts": 4, "salt": 1},
+    {"mechanism": "randomized_response", "epsilon": 1.0, "nulls": "category", "null_label": True},
+    {"mechanism": "square_wave", "epsilon": 1.0, "bounds": [0, 1], "bins": 8},
+    {"mechanism": "grid_laplace", "epsilon": 1.0, "shape": [2, 2], "cell": 1.0, "unit": "km"},
+    {"mechanism": "blahut_arimoto", "beta": 0.5, "prior": [1, 2, 3], "distance": LINE, "iterations": 2},
+    POINT,
+    POINT | {"origin": [1, 2], "region": [[-5, 5], [-5, 5]], "unit": "km", "granularity": 0.5, "nulls": "drop"},
+    JOINT | {"nulls": "public"},
+    JOINT | {"mechanism": "sample", "protocol": "oue", "out_of_domain": "uniform"},
+]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_junk__is_refused_in_the_name_of_its_part(part):
+    """Whatever stands for a value: a plan with a guarantee, or an error of a plan's own that names the part."""
+
+    def plan(said: dict) -> Plan:
+        return Plan(groups=[said]) if "columns" in part else Plan(columns={"x": said})
+
+    assert plan(part).privacy is not None
+    for key in part:
+        for junk in JUNK:
+            try:
+                changed = plan(part | {key: junk})
+            except ParameterError as error:
+                assert str(error).startswith(("Plan: column 'x'", "Plan: group 1"))  # noqa: PT017
+            else:
+                assert changed == Plan(**changed.to_dict())
+
+
+@pytest.mark.parametrize("junk", [3, "x", [], {"a": 3}, {3: "keep"}, {"a": []}, {"a": None}])
+def test_junk__instead_of_columns_is_refused(junk):
+    with pytest.raises(ParameterError, match="Plan: "):
+        Plan(columns=junk)
