@@ -67,9 +67,10 @@ class Pipeline:
                     write(item)
 
         threads = [threading.Thread(target=self._guarded, args=(task,), daemon=True) for task in (read, drain)]
-        for thread in threads:
-            thread.start()
+        complete = False
         try:
+            for thread in threads:
+                thread.start()
             while (item := self._get(inbox)) is not _END:
                 with self._timed("work"):
                     item = work(item)
@@ -77,21 +78,24 @@ class Pipeline:
                 item = None  # not held while waiting for the next
             self._put(outbox, _END)
             threads[1].join()
+            complete = True
         except _Stopped:
             pass
         finally:
-            if threads[1].is_alive():
+            if not complete:
                 self._stop.set()
             if self._stop.is_set() and cancel is not None:
                 cancel()
             for thread in threads:
-                thread.join()
+                if thread.is_alive():  # one that an interrupt kept from starting ends as soon as it starts
+                    thread.join()
         if self._failure is not None:
             raise self._failure
 
     def _guarded(self, task: Callable[[], None]) -> None:
         try:
-            task()
+            if not self._stop.is_set():
+                task()
         except _Stopped:
             pass
         except BaseException as error:  # noqa: BLE001 - raised again on the caller's thread
