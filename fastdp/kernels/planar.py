@@ -21,32 +21,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastdp.kernels.cells import AMBIGUOUS, TAIL_DOWN, TAIL_UP, draw_residue, leave_tail, look_up
+from fastdp.kernels.cells import TAIL_DOWN, TAIL_UP, look_up
 from fastdp.kernels.chacha import GROUP_BLOCKS, GROUP_WORDS, fill_attempt, fill_plane
 from fastdp.kernels.jit import inlined, kernel
-from fastdp.kernels.words import (
-    COINS,
-    HALVES,
-    TILE,
-    WORDS,
-    count_trailing_zeros,
-    locate,
-    next_word,
-    open_privates,
-    select_private,
-)
+from fastdp.kernels.planar_exact import LARGEST_STEP, REJECTED, UNDECIDED, finish_pending
+from fastdp.kernels.words import COINS, HALVES, TILE, WORDS, count_trailing_zeros, locate
 
 ACCEPT = np.uint32(6)
 """Plane of 16-bit words that decide acceptance."""
-REJECTED, UNDECIDED = 1, 2
 ROUNDS = 4
 """Proposals that a lane reads from planes: of the lanes, one in three hundred is rejected so often."""
-LARGEST_STEP = 8.0
 LARGEST_FINE_BITS = 16
-SERIES = np.array([(-1.0) ** k / float(np.prod(np.arange(1.0, k + 1))) / 16.0**k for k in range(15)])
-"""Coefficients of e**(-x / 16) by powers of x; for x <= 8 what is left out is below 2**-55 of the sum."""
-BELOW_2_64 = 18446744073709549568.0
-"""The largest float64 below 2**64."""
 SLACK = 1.0
 """How far a float32 chance out of 2**16 can be from the threshold: for lengths up to 32 / rate its gamma is off by
 32 * 3.5 * 2**-24, and its power by 16 * 2**-23 of itself, 9e-6 in all; SLACK is 15e-6."""
@@ -55,14 +40,12 @@ _U = np.uint64
 _STEP32, _HALVES32, _TWO32, _ZERO32 = np.float32(LARGEST_STEP), np.float32(65536), np.float32(2), np.float32(0)
 _BELOW32, _ABOVE32 = np.float32(1 + SLACK), np.float32(SLACK)
 
-
-def _curve() -> np.ndarray:
-    """Coefficients of e**(-x / 16) for 0 <= x <= 8, off by less than 2**-25: a polynomial through Chebyshev's nodes."""
-    fitted = np.polynomial.Chebyshev.interpolate(lambda x: np.exp(-x / 16), 5, domain=[0, LARGEST_STEP])
-    return fitted.convert(kind=np.polynomial.Polynomial).coef.astype(np.float32)
-
-
-CURVE = _curve()
+CURVE = np.array([
+    1.0, -0.06249992176890373, 0.0019530118443071842,
+    -4.062907100887969e-05, 6.207611136233027e-07, -6.203181524000456e-09
+], np.float32)  # fmt: skip
+"""Coefficients of e**(-x / 16) for 0 <= x <= 8, off by less than 2**-23: a polynomial through Chebyshev's nodes. Which
+lanes they leave undecided is part of the format, so they are written down, not computed."""
 
 
 class Lanes(NamedTuple):
@@ -91,44 +74,6 @@ def make_lanes() -> Lanes:
         tile_first=np.zeros(TILE, np.int64),
         tile_second=np.zeros(TILE, np.int64),
     )
-
-
-@inlined
-def exp_minus(x, series):
-    """e**-x for 0 <= x <= 8, off by less than 2**-46 of itself."""
-    # In pairs, so that no long chain of operations waits for its last one.
-    second = x * x
-    fourth = second * second
-    low = (series[0] + series[1] * x) + (series[2] + series[3] * x) * second
-    middle = (series[4] + series[5] * x) + (series[6] + series[7] * x) * second
-    high = (series[8] + series[9] * x) + (series[10] + series[11] * x) * second
-    highest = (series[12] + series[13] * x) + series[14] * second
-    total = (low + middle * fourth) + (high + highest * fourth) * (fourth * fourth)
-    total *= total
-    total *= total
-    total *= total
-    return total * total
-
-
-@inlined
-def exponent(first, second, begins, rate):
-    """The gamma of an offset from its coordinates' lengths and the sum of the lengths at which their cells begin."""
-    gamma = rate * (np.sqrt(2.0 * (first * first + second * second)) - begins)
-    return gamma if gamma > 0.0 else 0.0
-
-
-@inlined
-def is_accepted(gamma, uniform, series, key, work, blocks):
-    """True with probability e**-gamma up to its rounding; ``uniform`` is 64 fresh bits."""
-    steps = np.int64(gamma / LARGEST_STEP) + 1
-    chance = exp_minus(gamma / steps, series) * 18446744073709551616.0
-    threshold = _U(chance if chance < BELOW_2_64 else BELOW_2_64)
-    while uniform < threshold:
-        steps -= 1
-        if steps == 0:
-            return True
-        uniform = next_word(key, work, blocks)
-    return False
 
 
 @inlined
@@ -167,50 +112,6 @@ def _propose(across, down, words, coins, m, rate, curve, flags, first, second):
         outside = (c <= TAIL_DOWN) | (d <= TAIL_DOWN) | (c == TAIL_UP) | (d == TAIL_UP)  # AMBIGUOUS is below TAIL_DOWN
         left = np.uint8(UNDECIDED) if outside | (not (below | above)) else np.uint8(above)
         flags[lane] = left
-
-
-@inlined
-def _finish(rejected, c, d, f, g, uniform, table, rate, series, key, work, blocks):
-    """The exact draw of a lane from its last words, redrawn from its private stream until one is accepted."""
-    m = np.int64(table.law[0])
-    drop = _U(16) - table.law[0]
-    while True:
-        if not rejected:
-            if c == AMBIGUOUS:
-                c = draw_residue(table, key, work, blocks)
-            if d == AMBIGUOUS:
-                d = draw_residue(table, key, work, blocks)
-            c, beyond_c = leave_tail(c, table, key, work, blocks)
-            d, beyond_d = leave_tail(d, table, key, work, blocks)
-            s, t = np.int64(c) >> np.int64(63), np.int64(d) >> np.int64(63)
-            a_begins, b_begins = (((c ^ s) + beyond_c) << m) - s, (((d ^ t) + beyond_d) << m) - t
-            a, b = a_begins + f, b_begins + g
-            gamma = exponent(np.float64(a), np.float64(b), np.float64(a_begins + b_begins), rate)
-            if is_accepted(gamma, uniform, series, key, work, blocks):
-                return (a ^ s) - s, (b ^ t) - t
-        # One word for cells and fine bits: a block of the private stream lasts for four proposals, and opening a
-        # further one costs as much as ten.
-        rejected = False
-        word = next_word(key, work, blocks)
-        c = np.int64(table.cells[np.int64((word & _U(0xFFFF)) >> table.law[7])])
-        d = np.int64(table.cells[np.int64(((word >> _U(16)) & _U(0xFFFF)) >> table.law[7])])
-        f, g = np.int64(((word >> _U(32)) & _U(0xFFFF)) >> drop), np.int64((word >> _U(48)) >> drop)
-        uniform = next_word(key, work, blocks)
-
-
-@kernel
-def _finish_pending(count, table, rate, series, key, scratch, pending, first, second):
-    """Finish up to sixteen lanes; their slots wait in ``scratch.work[32:48]``."""
-    work, blocks = scratch.work, scratch.blocks
-    drop = _U(16) - table.law[0]
-    open_privates(key, work, blocks)
-    for i in range(count):
-        place, c, d, rejected = pending[i, 0], pending[i, 1], pending[i, 2], pending[i, 5] == REJECTED
-        word, coin = _U(pending[i, 3]), _U(pending[i, 4])
-        f, g = np.int64((word & _U(0xFFFF)) >> drop), np.int64((word >> _U(16)) >> drop)
-        select_private(work[32 + i], i, work)
-        uniform = (coin << _U(48)) | (next_word(key, work, blocks) >> _U(16))
-        first[place], second[place] = _finish(rejected, c, d, f, g, uniform, table, rate, series, key, work, blocks)
 
 
 @inlined
@@ -282,7 +183,7 @@ def _draw_tile(key, tile, table, rate, series, curve, scratch, lanes, first, sec
                 _await(waiting, tile, places[lane], lane, np.int64(flags[lane]), scratch, lanes)
                 waiting += 1
                 if waiting == GROUP_BLOCKS:
-                    _finish_pending(waiting, table, rate, series, key, scratch, lanes.pending, first, second)
+                    finish_pending(waiting, table, rate, series, key, scratch, lanes.pending, first, second)
                     waiting = 0
                 marked &= marked - _U(1)
         rejected = 0
@@ -291,7 +192,7 @@ def _draw_tile(key, tile, table, rate, series, curve, scratch, lanes, first, sec
             rejected += np.int64(flags[lane] & np.uint8(REJECTED))
         count = rejected
     if waiting > 0:
-        _finish_pending(waiting, table, rate, series, key, scratch, lanes.pending, first, second)
+        finish_pending(waiting, table, rate, series, key, scratch, lanes.pending, first, second)
 
 
 @kernel

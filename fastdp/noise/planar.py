@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from fastdp.kernels.planar import CURVE, LARGEST_FINE_BITS, SERIES, fill_planar, make_lanes
+from fastdp.kernels.planar import CURVE, LARGEST_FINE_BITS, fill_planar, make_lanes
+from fastdp.kernels.planar_exact import SERIES
 from fastdp.kernels.words import Scratch
 from fastdp.noise.cells import Realised, build_laplace
 from fastdp.noise.rates import Rate
