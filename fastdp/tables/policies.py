@@ -29,7 +29,7 @@ UNIFORM = "uniform"
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The policies of one column; ``labels`` are those of a domain that has them, ``size`` is a domain's."""
+    """The policies of one column; ``domain`` is what its categories can be."""
 
     nulls: Literal["error", "public", "category", "drop"] = "error"
     null_label: Any = None

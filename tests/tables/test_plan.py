@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from fractions import Fraction
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from fastdp.errors import ParameterError, SchemaError
 from fastdp.random import Rng
 from fastdp.tables.explain import explain
+from fastdp.tables.group import GROUPS
 from fastdp.tables.plan import Plan
 from fastdp.tables.sanitize import sanitize
 from fastdp.tables.spec import MECHANISMS
@@ -167,3 +169,10 @@ def test_names__must_match(names, said):
 def test_names__a_missing_column_is_refused():
     with pytest.raises(SchemaError, match="did you mean 'income'"):
         Plan(columns={"income": "keep", "incom": "keep"}).check_names(["income"])
+
+
+def test_manual__is_a_plan_and_names_every_mechanism():
+    text = (Path(__file__).parents[2] / "docs" / "plans.md").read_text()
+    plan = Plan.loads(text.partition("```toml\n")[2].partition("```")[0])
+    assert list(plan.privacy.metric) == ["age", "latitude, longitude"]
+    assert [name for name in (*MECHANISMS, *GROUPS) if f"`{name}`" not in text] == []
