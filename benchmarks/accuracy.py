@@ -19,7 +19,7 @@ from rich.console import Console
 
 import fastdp as fd
 from benchmarks import machine
-from benchmarks.report import table
+from benchmarks.tables import table
 from fastdp import measures
 from fastdp.channels import GeometricChannel, GridChannel, KRRChannel
 

@@ -108,7 +108,7 @@ def read_counts(folder: Path) -> dict[str, dict[int, int]]:
 def per_record(counts: dict[str, dict[int, int]]) -> dict[str, float]:
     """Instructions per record: the slope between the two sizes."""
     found = {}
-    for name, by_size in counts.items():
+    for name, by_size in sorted(counts.items()):
         (small, few), (large, many) = sorted(by_size.items())
         found[name] = round((many - few) / (large - small), 3)
     return found
