@@ -18,6 +18,7 @@ COMMANDS = {
     "plan": "Write a plan for a file, or explain one.",
     "estimate": "Estimate shares, means and distributions from a sanitized file.",
     "demo": "Sanitize a generated table of ten million people, and estimate it back.",
+    "bench": "Measure fastdp on this machine, and judge it against stored results.",
     "warmup": "Compile every kernel once, so that no later call waits.",
     "completion": "Print the script that lets a shell complete commands.",
 }
