@@ -136,7 +136,7 @@ def bounds(owner: str, value: Any, *, integers: bool) -> tuple[Any, Any]:
 
 def one_of(owner: str, name: str, value: Any, allowed: tuple[str, ...]) -> str:
     """One of a few words."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         words = ", ".join(repr(word) for word in allowed)
         raise ParameterError(f"{owner}: {name} must be one of {words}, got {_shown(value)}")
     return str(value)

@@ -47,7 +47,10 @@ def _plain(owner: str, name: str, values: Any, size: int) -> np.ndarray:
             values = values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()
     if isinstance(values, list | tuple):
         is_text = any(isinstance(value, str) for value in values)
-        values = np.array(values, object) if is_text else np.asarray(values)
+        try:
+            values = np.array(values, object) if is_text else np.asarray(values)
+        except (ValueError, OverflowError):
+            values = None
     if isinstance(values, np.ma.MaskedArray) or not isinstance(values, np.ndarray) or values.ndim != 1:
         raise SchemaError(f"{owner}: {name} must be a column of one dimension")
     if values.size != size:

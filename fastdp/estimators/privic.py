@@ -75,6 +75,10 @@ def privic(
     """
     rounds = validation.positive_integer("privic", "rounds", rounds)
     validation.one_of("privic", "people", people, ("fresh", "same"))
+    if regularize is not None:
+        validation.one_of("privic", "regularize", regularize, ("cv", "early", "smooth"))
+    if not callable(collect) or not isinstance(pool, bool):
+        raise ParameterError("privic: collect must be a function of the mechanism, and pool True or False")
     for name in ("for_prior", "count_outputs", "channel"):
         if not hasattr(mechanism, name):
             raise ParameterError(

@@ -47,7 +47,8 @@ class BlahutArimoto(MatrixMechanism):
         beta = validation.positive(owner, "beta", self.beta)
         iterations = validation.positive_integer(owner, "iterations", self.iterations)
         set_fields(self, prior=prior, distance=distance, beta=beta, iterations=iterations)
-        kernel = np.exp(-beta * distance)
+        with np.errstate(over="ignore"):
+            kernel = np.exp(-beta * distance)
         reports = np.full(len(prior), 1 / len(prior))
         for _ in range(iterations):
             matrix = reports * kernel

@@ -15,6 +15,7 @@ from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import Nulls, read_block
 from fastdp.errors import ParameterError
 from fastdp.kernels.counts import count_codes
+from fastdp.measures.inputs import read_numbers
 from fastdp.measures.loss import expected_loss, optimal_remap
 from fastdp.mechanisms.additive import set_fields
 from fastdp.noise.runner import Block, run
@@ -25,11 +26,8 @@ from fastdp.random.rng import Rng, resolve
 
 def read_prior(owner: str, prior: Any, size: int) -> np.ndarray:
     """A distribution over the values, or counts, which are divided by their sum; copied, read-only."""
-    try:
-        vector = np.array(prior, np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"{owner}: prior must be {size} numbers") from None
-    if vector.shape != (size,) or not np.isfinite(vector).all() or (vector < 0).any() or not vector.any():
+    vector = read_numbers(owner, "prior", prior, 1)
+    if vector.shape != (size,) or (vector < 0).any() or not vector.any():
         raise ParameterError(f"{owner}: prior must be {size} finite numbers >= 0, not all of them 0")
     vector /= vector.max()  # first, so that no sum is beyond float64
     vector /= vector.sum()
@@ -122,7 +120,7 @@ class Remapped(FiniteMechanism):
         size = self._values()
         prior = read_prior("Remapped", self.prior, size)
         loss, positions = self._losses(self.loss)
-        if not isinstance(loss, str) and np.shape(loss)[:1] != (size,):
+        if not isinstance(loss, str) and read_numbers("Remapped", "loss", loss, 2).shape[0] != size:
             raise ParameterError(f"Remapped: a loss matrix has a row per guess, and guesses are the {size} values")
         table = optimal_remap(self.mechanism.channel(), prior, loss, positions=positions)
         table.setflags(write=False)

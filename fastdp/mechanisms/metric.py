@@ -12,6 +12,7 @@ from fastdp.channels import DenseChannel
 from fastdp.columns.categories import out_of_domain
 from fastdp.errors import ParameterError
 from fastdp.kernels.rows import fill_rows
+from fastdp.measures.inputs import read_numbers
 from fastdp.mechanisms.additive import set_fields
 from fastdp.mechanisms.finite import FiniteMechanism
 from fastdp.noise.rows import arrange, realise_row, to_floats
@@ -27,15 +28,12 @@ TRIANGLE_SLACK = 2.0**-49
 
 def read_distance(owner: str, distance: Any) -> np.ndarray:
     """A matrix of distances: symmetric, finite, 0 on the diagonal and above 0 elsewhere; copied, read-only."""
-    try:
-        matrix = np.array(distance, np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"{owner}: distance must be a square matrix of numbers") from None
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not 2 <= len(matrix) <= LARGEST_MATRIX:
+    matrix = read_numbers(owner, "distance", distance, 2)
+    if matrix.shape[0] != matrix.shape[1] or not 2 <= len(matrix) <= LARGEST_MATRIX:
         raise ParameterError(f"{owner}: distance must be a square matrix for 2 to {LARGEST_MATRIX} values")
     apart = ~np.eye(len(matrix), dtype=bool)
-    if not (np.isfinite(matrix).all() and (matrix[apart] > 0).all() and (matrix[~apart] == 0).all()):
-        raise ParameterError(f"{owner}: distances must be finite, 0 from a value to itself and above 0 between others")
+    if not ((matrix[apart] > 0).all() and (matrix[~apart] == 0).all()):
+        raise ParameterError(f"{owner}: distances must be 0 from a value to itself and above 0 between others")
     if not np.array_equal(matrix, matrix.T):
         raise ParameterError(f"{owner}: distances must be the same both ways")
     matrix.setflags(write=False)
@@ -151,5 +149,6 @@ class ExponentialMetric(MatrixMechanism):
         distance = read_distance(owner, self.distance)
         check_triangles(owner, distance)
         set_fields(self, epsilon=epsilon, distance=distance)
-        weights = np.exp(-epsilon / 2 * distance)
+        with np.errstate(over="ignore"):
+            weights = np.exp(-epsilon / 2 * distance)
         self._set_up(weights / weights.sum(axis=1, keepdims=True))

@@ -11,6 +11,7 @@ import numpy as np
 
 from fastdp import validation
 from fastdp.errors import ParameterError
+from fastdp.measures.inputs import read_numbers
 from fastdp.mechanisms.additive import set_fields
 from fastdp.mechanisms.finite import read_prior
 from fastdp.mechanisms.metric import MatrixMechanism, read_distance
@@ -19,6 +20,7 @@ LARGEST_PROGRAM = 100
 TOLERANCE = 1e-10
 """How far the solver may miss a constraint."""
 LARGEST_SHARE = 1e-3
+LARGEST_DILATION = 1000
 SLACK = 1e-9
 """Paths count as no longer than their ends are apart up to this part."""
 
@@ -58,14 +60,14 @@ class OptimalMechanism(MatrixMechanism):
         owner = "OptimalMechanism"
         epsilon = validation.positive(owner, "epsilon", self.epsilon)
         dilation = validation.positive(owner, "dilation", self.dilation)
-        if dilation < 1:
-            raise ParameterError(f"{owner}: dilation must be at least 1, got {dilation!r}")
+        if not 1 <= dilation <= LARGEST_DILATION:
+            raise ParameterError(f"{owner}: dilation must be from 1 to {LARGEST_DILATION}, got {dilation!r}")
         distance = read_distance(owner, self.distance)
         if len(distance) > LARGEST_PROGRAM:
             raise ParameterError(f"{owner}: the linear program takes up to {LARGEST_PROGRAM} values")
         prior = read_prior(owner, self.prior, len(distance))
-        loss = distance if self.loss is None else np.array(self.loss, np.float64)
-        if loss.shape != distance.shape or not np.isfinite(loss).all():
+        loss = distance if self.loss is None else read_numbers(owner, "loss", self.loss, 2)
+        if loss.shape != distance.shape:
             raise ParameterError(f"{owner}: loss must be a finite number for each value and report")
         set_fields(self, epsilon=epsilon, dilation=dilation, prior=prior, distance=distance, _loss=loss)
         # A constraint missed by t is kept again once t / (1 - e**(-epsilon d)) is added to all; t is also rounding.

@@ -34,6 +34,7 @@ LARGEST_DISTANCE = 4.0e6
 """Metres east or north of the origin up to which reports on the globe lie; it must be far less than a quadrant."""
 FLOAT_ERROR = Fraction(1, 1 << 20)
 """Metres by which float64 may bring two points of the globe farther apart than they are, when they are projected."""
+SMALLEST_FLOAT = 5e-324
 ROOT_TWO = Fraction(math.isqrt(1 << 201) + 1, 1 << 100)
 
 
@@ -77,7 +78,7 @@ class PlanarLaplace:
         if granularity is None:
             granularity = 2.0 ** math.floor(-math.log2(METRES[unit]))
         granularity = validation.power_of_two(owner, "granularity", granularity)
-        scale = 1 / (epsilon * granularity)
+        scale = 1 / max(epsilon * granularity, SMALLEST_FLOAT)
         check_scale(owner, scale, scale, SMALLEST_SCALE, LARGEST_SCALE / 2)
         region = self.region
         if region is not None:

@@ -13,9 +13,9 @@ import numpy as np
 from fastdp import rounding, validation
 from fastdp.columns.visits import Visits
 from fastdp.errors import ParameterError
-from fastdp.mechanisms.additive import set_fields
+from fastdp.mechanisms.additive import check_rate, set_fields
 from fastdp.mechanisms.geometric import Geometric
-from fastdp.mechanisms.planar_laplace import ROOT_TWO, PlanarLaplace
+from fastdp.mechanisms.planar_laplace import ROOT_TWO, SMALLEST_FLOAT, PlanarLaplace
 from fastdp.mechanisms.trajectory import Trajectories
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng
@@ -65,7 +65,9 @@ class PredictiveTrajectory(Trajectories):
         step = self.mechanism.granularity
         if not threshold / step < FARTHEST:
             raise ParameterError(f"{owner}: threshold must be below 2**30 steps of the mechanism's grid")
-        noise = Geometric(scale=1 / (test_epsilon * step), sensitivity=1)
+        rate = max(test_epsilon * step, SMALLEST_FLOAT)
+        check_rate(owner, rate, 1)
+        noise = Geometric(scale=1 / rate, sensitivity=1)
         set_fields(self, threshold=threshold, test_epsilon=test_epsilon, _noise=noise)
         if self.budget is not None:
             budget = validation.positive(owner, "budget", self.budget)

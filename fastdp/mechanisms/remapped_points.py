@@ -11,6 +11,7 @@ from fastdp import validation
 from fastdp.columns.numeric import Nulls
 from fastdp.columns.points import PointColumns, read_points
 from fastdp.errors import ParameterError
+from fastdp.measures.inputs import read_numbers
 from fastdp.measures.payoff import named_payoff
 from fastdp.mechanisms.additive import set_fields
 from fastdp.mechanisms.finite import read_prior
@@ -58,14 +59,9 @@ class RemappedPoints:
         mechanism = self.mechanism
         if not isinstance(mechanism, PlanarLaplace) or mechanism.region is not None:
             raise ParameterError(f"{owner}: mechanism must be a PlanarLaplace without a region")
-        try:
-            places = np.array(self.places, np.float64)
-        except (TypeError, ValueError):
-            places = np.zeros(0)
-        if places.ndim != 2 or places.shape[1] != 2 or not 1 <= len(places) <= LARGEST_PLACES:
+        places = read_numbers(owner, "places", self.places, 2)
+        if places.shape[1] != 2 or len(places) > LARGEST_PLACES:
             raise ParameterError(f"{owner}: places must be 1 to {LARGEST_PLACES} pairs of numbers")
-        if not np.isfinite(places).all():
-            raise ParameterError(f"{owner}: places must be finite numbers")
         places.setflags(write=False)
         flat = places
         if mechanism.origin is not None:

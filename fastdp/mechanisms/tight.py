@@ -10,7 +10,7 @@ import numpy as np
 from fastdp import validation
 from fastdp.errors import ParameterError
 from fastdp.mechanisms.additive import set_fields
-from fastdp.mechanisms.metric import LOG_ERROR, MatrixMechanism, read_distance
+from fastdp.mechanisms.metric import LOG_ERROR, MatrixMechanism, check_triangles, read_distance
 
 LARGEST_CUT = 1e-6
 """The part of epsilon that may go to what float64 cannot resolve."""
@@ -47,6 +47,7 @@ class TightConstraints(MatrixMechanism):
         owner = "TightConstraints"
         epsilon = validation.positive(owner, "epsilon", self.epsilon)
         distance = read_distance(owner, self.distance)
+        check_triangles(owner, distance)
         set_fields(self, epsilon=epsilon, distance=distance)
         # A row that misses 1 by t moves a log-ratio by t when it is divided by its sum: taken off epsilon beforehand.
         nearest = float(distance[distance > 0].min())
@@ -54,7 +55,7 @@ class TightConstraints(MatrixMechanism):
         cut = 4 * (2 * missed + LOG_ERROR + epsilon * float(distance.max()) * 2.0**-50) / nearest
         if cut > LARGEST_CUT * epsilon:
             raise ParameterError(
-                f"{owner}: epsilon times the least distance is below float64's resolution; choose a larger epsilon"
+                f"{owner}: epsilon times the least distance is beyond float64's resolution; choose another epsilon"
             )
         matrix = _solve(owner, epsilon - cut, distance)
         self._set_up(matrix / matrix.sum(axis=1, keepdims=True))
@@ -62,7 +63,8 @@ class TightConstraints(MatrixMechanism):
 
 def _solve(owner: str, epsilon: float, distance: np.ndarray) -> np.ndarray:
     """The matrix w(y) e**(-epsilon d(x, y)) with the weights that make its rows sum to 1."""
-    kernel = np.exp(-epsilon * distance)
+    with np.errstate(over="ignore"):
+        kernel = np.exp(-epsilon * distance)
     try:
         weights = np.linalg.solve(kernel, np.ones(len(kernel)))
     except np.linalg.LinAlgError:

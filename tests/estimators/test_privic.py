@@ -99,7 +99,8 @@ def test_collect__may_give_any_container():
 
 
 @pytest.mark.parametrize("given", [
-    {"rounds": 0}, {"rounds": 1.0}, {"people": "all"}, {"people": None}, {"regularize": "much"},
+    {"rounds": 0}, {"rounds": 1.0}, {"people": "all"}, {"people": None}, {"regularize": "much"}, {"collect": 3},
+    {"pool": "yes"}, {"pool": None}, {"people": np.ones(2)},
     {"mechanism": fd.ExponentialMetric(epsilon=1.0, distance=line(SIZE))}, {"mechanism": None},
 ])  # fmt: skip
 def test_bad_parameters__are_refused(given):
@@ -108,6 +109,12 @@ def test_bad_parameters__are_refused(given):
 
     with pytest.raises(fd.ParameterError):
         fd.privic(**{"mechanism": start(1.0), "collect": collect, "rounds": 1, "people": "same"} | given)
+
+
+def test_prior__of_huge_counts_is_a_distribution():
+    """Counts whose sum is beyond float64."""
+    mechanism = start(1.0).for_prior([1e308] * SIZE)
+    assert mechanism.prior.tolist() == pytest.approx([1 / SIZE] * SIZE)
 
 
 def test_blahut_arimoto__beyond_float64_is_refused():

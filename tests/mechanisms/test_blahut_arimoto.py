@@ -71,6 +71,7 @@ def test_first_iteration__is_the_exponential_kernel():
 
 @pytest.mark.parametrize("given", [
     {"prior": [1, 2]}, {"prior": [0, 0, 0]}, {"prior": [1, -1, 1]}, {"prior": [1, math.nan, 1]}, {"prior": "abc"},
+    {"prior": [1j, 1, 1]}, {"prior": [10**400, 1, 1]}, {"beta": 1e308, "prior": [1, 0, 0]},
     {"beta": 0}, {"beta": math.inf}, {"iterations": 0}, {"iterations": 2.0}, {"unit": ""},
 ])  # fmt: skip
 def test_bad_parameters__are_refused(given):

@@ -55,6 +55,19 @@ def test_exponential__without_the_factor_is_caught():
     assert ExponentialMetric(epsilon=1.6, distance=distance).privacy.epsilon > 0.8 * 1.01
 
 
+@pytest.mark.parametrize("kind", [ExponentialMetric, fd.TightConstraints])
+def test_distances__without_the_triangle_inequality_are_refused(kind):
+    """Squared distances are: with them a mechanism of the same form costs more than its epsilon."""
+    squared = line(5) ** 2
+    with pytest.raises(fd.ParameterError, match="triangle inequality"):
+        kind(epsilon=2.0, distance=squared)
+    weights = np.exp(-1.0 * squared)
+    channel = fd.Channel.from_matrix(weights / weights.sum(axis=1, keepdims=True))
+    assert channel.epsilon(squared) > 2.0 * 1.1
+    mechanism = kind(epsilon=2.0, distance=line(70) * 0.1234567)  # sums are rounded
+    assert mechanism.privacy.epsilon <= 2.0
+
+
 def test_exponential__has_its_probabilities():
     distance = plane(4, 5)
     for epsilon in (0.1, 0.9, 5.0):

@@ -74,6 +74,7 @@ def test_spanner__solves_larger_grids(epsilon):
 
 @pytest.mark.parametrize("given", [
     {"epsilon": 1e-9}, {"dilation": 0.5}, {"dilation": math.nan}, {"loss": [[1.0]]}, {"prior": [1]},
+    {"loss": "a"}, {"loss": [[1, 2], [3]]}, {"loss": [[10**400] * 3] * 3}, {"dilation": 1e308}, {"loss": {}},
     {"loss": [[math.nan] * 3] * 3}, {"distance": line(101), "prior": [1] * 101},
 ])  # fmt: skip
 def test_bad_parameters__are_refused(given):

@@ -385,7 +385,8 @@ def test_bad_input__other_side_lengths_and_types():
 
 @pytest.mark.parametrize("given", [
     {"epsilon": 0}, {"epsilon": -1}, {"epsilon": math.nan}, {"epsilon": math.inf}, {"epsilon": True}, {"epsilon": "1"},
-    {"epsilon": 1e-9}, {"epsilon": 1e6}, {"unit": "parsec"}, {"unit": None}, {"granularity": 0.3}, {"granularity": 0},
+    {"epsilon": 1e-9}, {"epsilon": 5e-324},
+    {"epsilon": 1e6}, {"unit": "parsec"}, {"unit": None}, {"granularity": 0.3}, {"granularity": 0},
     {"region": 3}, {"region": ((0, 1),)}, {"region": ((0, 1), (1, 0))}, {"origin": 5}, {"origin": (91, 0)},
     {"origin": (math.nan, 0)},
 ])  # fmt: skip

@@ -96,7 +96,8 @@ def test_reports__follow_the_channel(epsilon):
 
 @pytest.mark.parametrize("given", [
     {"epsilon": 0}, {"epsilon": -1.0}, {"epsilon": math.nan}, {"epsilon": math.inf}, {"epsilon": True},
-    {"epsilon": "1"}, {"epsilon": None}, {"epsilon": 1e-12}, {"unit": ""}, {"distance": [[0, 1], [2, 0]]},
+    {"epsilon": "1"}, {"epsilon": None}, {"epsilon": 1e-12}, {"epsilon": 1e308}, {"unit": ""},
+    {"distance": [[0, 1], [2, 0]]},
     {"distance": [[0, 1e-9], [1e-9, 0]]},
 ])  # fmt: skip
 def test_bad_parameters__are_refused(given):

@@ -266,7 +266,8 @@ def test_bad_input__is_refused_without_its_value(mechanism):
     good = [1, 1], [1.0, 2.0], [77.5, 77.5], [77.5, 77.5]
     for place, bad, error in (
         (0, [1], fd.SchemaError), (0, [1.5, 2.5], fd.SchemaError), (0, [1, "a"], fd.SchemaError),
-        (0, pa.array([1, None]), fd.DomainError), (0, None, fd.SchemaError), (0, [[1], [2]], fd.SchemaError),
+        (0, pa.array([1, None]), fd.DomainError), (0, None, fd.SchemaError), (0, [[1, 2], [3]], fd.SchemaError),
+        (0, [[1], [2]], fd.SchemaError),
         (1, [1.0, math.nan], fd.DomainError), (1, np.array(["2026-01-01", "NaT"], "M8[s]"), fd.DomainError),
         (1, ["a", "b"], fd.SchemaError), (2, [77.5, math.nan], fd.DomainError), (2, [77.5, math.inf], fd.DomainError),
         (3, pa.array([77.5, None]), fd.DomainError), (3, [77.5], fd.SchemaError), (2, ["77.5", "1"], fd.SchemaError),
@@ -286,7 +287,8 @@ def test_bad_input__is_refused_without_its_value(mechanism):
 @pytest.mark.parametrize("given", [
     {"mechanism": fd.Laplace(epsilon=1.0, sensitivity=1.0)}, {"mechanism": None}, {"threshold": 0},
     {"threshold": math.nan}, {"threshold": 1e9}, {"test_epsilon": 0}, {"test_epsilon": True}, {"test_epsilon": "1"},
-    {"test_epsilon": 1e-12}, {"test_epsilon": 1e6}, {"budget": 0}, {"budget": 1.0}, {"budget": math.inf},
+    {"test_epsilon": 1e-12}, {"test_epsilon": 5e-324}, {"test_epsilon": 1e6}, {"budget": 0},
+    {"budget": 1.0}, {"budget": math.inf},
 ])  # fmt: skip
 def test_bad_parameters__are_refused(given):
     noise = fd.PlanarLaplace(epsilon=2.0, unit="km")
