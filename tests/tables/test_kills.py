@@ -19,7 +19,7 @@ from fastdp.tables.sanitize import sanitize
 from fastdp.tables.sinks import ParquetSink
 from tests.tables.files import KINDS, path_for, read, write
 from tests.tables.people import COLUMNS, people
-from tests.tables.people import PLAN as people_plan
+from tests.tables.people import PLAN as PEOPLE
 
 PLAN = Plan(columns=COLUMNS)
 ROWS = 5000
@@ -161,7 +161,7 @@ def test_failing_disk__leaves_nothing(tmp_path, monkeypatch, kind, point, left):
 @pytest.mark.parametrize("to", ["csv", "arrow"])
 def test_full_standard_output__is_an_error(tmp_path, to):
     source = write(people(ROWS), tmp_path / "in", "parquet")
-    (tmp_path / "plan.toml").write_text(people_plan)
+    (tmp_path / "plan.toml").write_text(PEOPLE)
     command = [sys.executable, "-c", "from fastdp.cli import main; main()"]
     command += ["sanitize", source, "-p", str(tmp_path / "plan.toml"), "-o", "-", "--to", to]
     command += ["--receipt", str(tmp_path / "r")]
