@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -68,7 +69,7 @@ def _fit(weights: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
     size, total = len(weights), sum(weights.values())
     most = np.array([(weight << 16) // total for weight in weights.values()])
     ends = np.cumsum(np.array([weight / total for weight in weights.values()])) * 65536
-    coefficients = np.polynomial.polynomial.polyfit(ends / 65536, np.arange(1, size + 1) / ends, 3)
+    coefficients = _cubic((ends / 65536).tolist(), (np.arange(1, size + 1) / ends).tolist())
     entries = np.empty(1 << 16, np.int16)
     # A word per digit is enough in exact arithmetic; the curve is off by a little, so it may take a little more.
     for words in np.arange(1.0, 8.0, 0.02):
@@ -80,6 +81,25 @@ def _fit(weights: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
         if found.size == size and (found <= most).all():
             return curve, np.where(decided, entries, AMBIGUOUS).astype(np.int16)
     raise AssertionError("no curve fits the digits")
+
+
+def _cubic(x: list[float], y: list[float]) -> list[float]:
+    """The polynomial through four of the points, near Chebyshev's nodes, by powers of x.
+
+    In exact arithmetic: draws are the same on every machine, so a fit that some library rounds as it likes will not do.
+    """
+    nodes = [x[0] + (x[-1] - x[0]) * share for share in (0.0381, 0.3087, 0.6913, 0.9619)]
+    places = [min(range(len(x)), key=lambda i: abs(x[i] - node)) for node in nodes]
+    total = [Fraction(0)] * 4
+    for here in places:
+        term = [Fraction(y[here])]
+        for other in places:
+            if other != here:
+                apart = Fraction(x[here]) - Fraction(x[other])
+                shifted = [Fraction(0), *term]
+                term = [(up - Fraction(x[other]) * same) / apart for up, same in zip(shifted, [*term, 0], strict=True)]
+        total = [a + b for a, b in zip(total, term, strict=True)]
+    return [float(part) for part in total]
 
 
 def as_bytes(entries: np.ndarray) -> np.ndarray:
