@@ -96,8 +96,8 @@ def _cubic(x: list[float], y: list[float]) -> list[float]:
         for other in places:
             if other != here:
                 apart = Fraction(x[here]) - Fraction(x[other])
-                shifted = [Fraction(0), *term]
-                term = [(up - Fraction(x[other]) * same) / apart for up, same in zip(shifted, [*term, 0], strict=True)]
+                shifted, padded = [Fraction(0), *term], [*term, Fraction(0)]
+                term = [(up - Fraction(x[other]) * same) / apart for up, same in zip(shifted, padded, strict=True)]
         total = [a + b for a, b in zip(total, term, strict=True)]
     return [float(part) for part in total]
 
