@@ -24,6 +24,43 @@ from fastdp.plane import Plane
 from tests.reference.planar import PlanarSampler, exponent, rough_chance, threshold
 
 SIZE = 2_000_000
+GOLDEN = [
+    (0.7, [(0, 0), (1, -3), (-1, 0), (1, 0), (3, -1), (-3, 7), (-3, 1), (0, 0), (1, 1), (1, -1), (4, -3), (1, -2)]),
+    (
+        0.03,
+        [
+            (1, 1),
+            (-32, 65),
+            (16, -2),
+            (30, -3),
+            (70, 20),
+            (-63, 164),
+            (-39, -132),
+            (1, -9),
+            (-31, -33),
+            (-31, 14),
+            (94, 61),
+            (-26, 43),
+        ],
+    ),
+    (
+        0.0002,
+        [
+            (-253, 212),
+            (4818, -9693),
+            (2353, -207),
+            (4730, 515),
+            (10591, -2925),
+            (9481, -24585),
+            (5985, 19904),
+            (168, -1313),
+            (-4711, -4869),
+            (-4609, 2102),
+            (14168, -9090),
+            (4072, -6344),
+        ],
+    ),
+]
 
 
 def seeded(seed: int = 5) -> fd.Rng:
@@ -102,6 +139,15 @@ def test_first_look__is_within_its_slack(rate):
     inside = gamma < 8
     assert np.abs(chance[inside] - 65536 * np.exp(-gamma[inside])).max() < 0.7 * SLACK
     assert chance[~inside].max(initial=0) < 65536 * math.exp(-8) + SLACK
+
+
+@pytest.mark.parametrize(("rate", "wanted"), GOLDEN)
+def test_offsets__are_the_golden_ones(rate, wanted):
+    """Draws around the end of a tile stay what they are for a key."""
+    rng = seeded(42)
+    rng.reserve(1018)
+    x, y = PlanarLaplace(epsilon=rate, unit="m", granularity=1.0).randomize(np.zeros(12), np.zeros(12), rng=rng)
+    assert list(zip(x.tolist(), y.tolist(), strict=True)) == wanted
 
 
 def test_privacy__states_the_cost_of_rounding():
