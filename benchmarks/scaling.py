@@ -15,6 +15,7 @@ from benchmarks import estimation, job, reports
 from benchmarks.job import Job
 from benchmarks.registry import Entry, entry
 from benchmarks.timing import Task, interleave
+from benchmarks.yardsticks import cores
 
 LARGEST = 10**8
 LARGEST_QUICK = 10**6
@@ -64,7 +65,7 @@ def by_values(name: str, largest: int, *, quick: bool) -> Curve:
     width = 6 * np.dtype(entry(name, "fastdp").job.dtype).itemsize  # input, output, and what numpy needs between
     sizes = [size for size in _sizes(most) if size * width < _memory() / 3]
     points = [Point(size, entry(name, library), size) for size in sizes for library in ("fastdp", "numpy")]
-    if len(os.sched_getaffinity(0)) > 1:
+    if cores() > 1:
         points += [Point(size, entry(name, "fastdp"), size, 2) for size in sizes if size >= 10**5]
     return Curve(f"{name}, by values", "n", "values", tuple(points))
 

@@ -1,0 +1,47 @@
+"""The limits of the machine, and what they allow."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import limits
+from benchmarks.limits import LARGE, SMALL, least_seconds, rates, tasks
+from tests.benchmarks.runs import limit
+
+RATES = {"read": 20.0, "copy": 10.0, "read-cached": 50.0, "copy-cached": 30.0, "keystream": 8.0}
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes", "random", "seconds", "name"),
+    [
+        (1e9, 1e9, 0, 1e8, "copying"),
+        (1e9, 0, 0, 5e7, "reading"),
+        (1e9, 1e9, 4e9, 5e8, "keystream"),
+        (0, 1e9, 1e9, 1.25e8, "keystream"),
+        (1e5, 1e5, 0, 1e5 / 30, "copying"),
+    ],
+)
+def test_least_seconds__is_the_slowest_of_what_must_be_done(reads, writes, random, seconds, name):
+    assert least_seconds(RATES, reads, writes, random) == (pytest.approx(seconds), name)
+
+
+def test_least_seconds__without_a_cipher_leaves_keystream_out():
+    known = {name: rate for name, rate in RATES.items() if name != "keystream"}
+    assert least_seconds(known, 1e9, 1e9, 1e15)[1] == "copying"
+
+
+def test_rates__name_the_best_cipher():
+    found = rates([limit("copy", 10.0), limit("aes-256-ctr", 9.0), limit("chacha20", 5.0)])
+    assert found["keystream"] == 9.0
+    assert "keystream" not in rates([limit("copy", 10.0)])
+
+
+def test_tasks__do_the_work_that_they_count(monkeypatch):
+    """On small arrays: every kind is there, and its bytes are what it says."""
+    monkeypatch.setattr(limits, "LARGE", LARGE // 100)
+    monkeypatch.setattr(limits, "REPEATS", 2)
+    found = {task.name: task for task in tasks()}
+    assert set(found) == {"copy", "copy-cached", "read", "read-cached", "aes-256-ctr", "chacha20"}
+    assert found["copy-cached"].size == 2 * SMALL
+    for task in found.values():
+        task.call()

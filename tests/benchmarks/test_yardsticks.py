@@ -1,0 +1,99 @@
+"""A run on a noisy machine is not stored, and says why."""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import click
+import pytest
+
+from benchmarks import run as running
+from benchmarks import yardsticks
+from benchmarks.run import NoisyError, store
+from benchmarks.timing import Task, interleave, ratio
+from benchmarks.yardsticks import Pair, Watch, objections, refusal, summary
+from tests.benchmarks.runs import job, noise, run
+
+
+@pytest.mark.parametrize(
+    ("levels", "reason"),
+    [
+        ({"compute": 0.3}, "compute reference spreads"),
+        ({"memory": 0.6}, "memory reference spreads"),
+        ({"waiting": 0.3}, "waited 30.0 % longer"),
+        ({"gain": 1.1}, "two threads of pure work gain 1.10"),
+    ],
+)
+def test_objections__name_what_is_too_noisy(levels, reason):
+    (said,) = objections(noise(**levels))
+    assert reason in said
+    assert reason in refusal([said])
+    assert "again" in refusal([said])
+
+
+def test_objections__a_quiet_machine_has_none():
+    assert objections(noise()) == []
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    folder = tmp_path / "bench_results"
+    monkeypatch.setattr(running, "RESULTS", folder)
+    return folder
+
+
+def test_store__refuses_a_noisy_run(results):
+    noisy = run(job("laplace", 1.0), noise=noise(gain=1.0))
+    with pytest.raises(NoisyError, match="too noisy.*second core"):
+        store(noisy)
+    assert not results.exists()
+
+
+def test_store__keeps_a_quiet_one(results):
+    path = store(run(job("laplace", 1.0)))
+    assert path.parent == results
+    assert path.name == "20260101T000000Z-abc1234.json"
+    assert json.loads(path.read_text())["refused"] == []
+
+
+def test_store__elsewhere_stamps_the_reasons(results, tmp_path):
+    noisy = run(job("laplace", 1.0), noise=noise(gain=1.0))
+    path = store(noisy, tmp_path / "look.json")
+    assert "second core" in json.loads(path.read_text())["refused"][0]
+    with pytest.raises(click.UsageError, match="outside bench_results"):
+        store(noisy, results / "look.json")
+
+
+def test_watch__sees_every_round_and_sums_up():
+    watch = Watch()
+    watch.look(3)
+    watch.look(2)
+    found = watch.facts()
+    assert {len(times["cpu"]) for times in found["reference"].values()} == {5}
+    assert set(found["spread"]) == {"compute", "memory"}
+    assert found == found | summary(found)
+    json.dumps(found)
+
+
+def test_pair__does_both_pieces_at_once(monkeypatch):
+    """Two sleeps of 50 ms take 50 ms: as fast as if there were two idle cores."""
+    monkeypatch.setitem(yardsticks.WORK, "compute", lambda: lambda: time.sleep(0.05))
+    times = interleave([Task("one", 1, yardsticks.WORK["compute"]()), Task("two", 2, Pair("compute"))], 3)
+    assert ratio(times["two"], times["one"], "wall").value > 1.5
+
+
+def test_pair__one_after_the_other_would_be_seen(monkeypatch):
+    """The mutant: a pool that has no thread to spare gains nothing."""
+    monkeypatch.setitem(yardsticks.WORK, "compute", lambda: lambda: time.sleep(0.05))
+
+    class Serial(ThreadPoolExecutor):
+        def submit(self, task):
+            done = super().submit(task)
+            done.result()
+            return done
+
+    monkeypatch.setattr(yardsticks, "ThreadPoolExecutor", Serial)
+    times = interleave([Task("one", 1, yardsticks.WORK["compute"]()), Task("two", 2, Pair("compute"))], 3)
+    assert ratio(times["two"], times["one"], "wall").value < 1.3
