@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import logging
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import click
@@ -75,12 +74,13 @@ def command(
         raise click.UsageError("say where to write: -o OUT (or try it with --dry-run)")
     if quiet and verbose:
         raise click.UsageError("-q and -v contradict each other")
+    from fastdp.cli.terminal import progress, spoken
     from fastdp.random.rng import Rng
     from fastdp.tables.plan import Plan
     from fastdp.tables.sanitize import Job
 
     plan = Plan.load(plan_path)
-    with _said(verbose=verbose), _ended_by_signals():
+    with spoken() if verbose else nullcontext(), _ended_by_signals():
         job = Job(source, plan, input_format=input_format, shuffle=shuffle)
         place = None
         if output is not None:
@@ -88,8 +88,8 @@ def command(
         if dry_run or place is None:
             _explain(job, as_json=as_json)
             return
-        with _shown_warnings(quiet=quiet), _progress(quiet=quiet or output == source == "-") as progress:
-            made = job.write(place, Rng(), progress)
+        with _shown_warnings(quiet=quiet), progress(quiet=quiet) as update:
+            made = job.write(place, Rng(), update)
     if as_json:
         click.echo(made.to_json(), nl=False, err=output == "-")
     if not quiet:
@@ -111,25 +111,6 @@ def _explain(job: Any, *, as_json: bool) -> None:
         from fastdp.cli.plan import show
 
         show(job.plan)
-
-
-@contextmanager
-def _said(*, verbose: bool) -> Iterator[None]:
-    """What the stages report, on standard error."""
-    if not verbose:
-        yield
-        return
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(relativeCreated)8.0f ms  %(message)s"))
-    log = logging.getLogger("fastdp")
-    before = log.level
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(before)
 
 
 @contextmanager
@@ -160,29 +141,3 @@ def _shown_warnings(*, quiet: bool) -> Iterator[None]:
     for warning in caught:
         if not quiet and warning.category is UserWarning:
             click.echo(f"warning: {warning.message}", err=True)
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[int, int | None], None] | None]:
-    """Rows, rate and time left, on a terminal."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield None
-        return
-    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-
-    class Rate(ProgressColumn):
-        def render(self, task: Task) -> Any:
-            return f"{(task.speed or 0) / 1e6:.1f} M/s"
-
-    bar = (TextColumn("{task.description} records"), BarColumn(), Rate(), TimeRemainingColumn())
-    with Progress(*bar, console=console, transient=True) as shown:
-        task = shown.add_task("0", total=None)
-
-        def update(done: int, total: int | None) -> None:
-            said = f"{done:,}" if total is None else f"{done:,} of {total:,}"
-            shown.update(task, completed=done, total=total, description=said)
-
-        yield update

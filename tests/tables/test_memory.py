@@ -32,6 +32,8 @@ columns.name.action = "drop"
 columns.disease = {mechanism = "krr", epsilon = 1.5, domain = ["cold", "flu", "none"]}
 columns.income = {mechanism = "laplace", epsilon = 1.0, bounds = [0, 200000]}
 columns.weight = {mechanism = "laplace", epsilon = 1.0, bounds = [0, 200]}
+columns.height = {mechanism = "laplace", epsilon = 1.0, bounds = [0, 3]}
+columns.savings.action = "keep"
 columns.age = {mechanism = "geometric", epsilon = 0.5, bounds = [0, 120]}
 """
 
@@ -45,6 +47,8 @@ def write_one_row_group(path: Path, gigabytes: float) -> pa.Table:
         "disease": pa.array(np.array(["cold", "flu", "none"])[source.integers(0, 3, CHUNK)]),
         "income": source.random(CHUNK) * 1e5,
         "weight": source.random(CHUNK) * 100,
+        "height": source.random(CHUNK) * 2,
+        "savings": source.random(CHUNK) * 1e6,
         "age": source.integers(0, 120, CHUNK),
     })  # fmt: skip
     table = pa.concat_tables([chunk] * int(np.ceil(gigabytes * 2**30 / chunk.nbytes)))
