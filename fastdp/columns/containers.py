@@ -6,8 +6,11 @@ They come in as arrow arrays, without a copy where they are arrow inside, and re
 | --- | --- |
 | pandas Series | a Series with the same index and name: an index is the caller's own, and stays as it is |
 | polars Series | a Series of the same name |
-| ``__arrow_c_stream__`` (a DuckDB relation, a reader, a table: of one column) | a pyarrow ChunkedArray |
-| ``__arrow_c_array__`` alone | a pyarrow Array |
+| pandas or polars DataFrame of one column | a DataFrame of one column |
+| pyarrow Table, RecordBatch or reader of one column | the same, its column of the same name |
+| arro3 and nanoarrow arrays and streams, arro3 tables, batches and readers of one column | the same |
+| other ``__arrow_c_stream__`` (a DuckDB relation of one column) | a pyarrow ChunkedArray |
+| other ``__arrow_c_array__`` | a pyarrow Array |
 
 A pandas Series keeps its kind of type: numpy, nullable, arrow or categorical, with the declared labels as categories;
 reports that numpy has no type for are of an arrow type. Missing values of nullable, arrow, text and object columns are
@@ -23,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastdp.columns.capsules import read_capsule
 from fastdp.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -50,9 +54,20 @@ def unwrap(owner: str, values: Any) -> tuple[Any, Rewrap | None]:
         return _guarded(owner, values, _from_pandas), lambda results: _to_pandas(results, values)
     if _is_of("polars", ("Series",), values):
         return _guarded(owner, values, _from_polars), lambda results: _to_polars(results, values)
+    if (_is_of("pandas", ("DataFrame",), values) or _is_of("polars", ("DataFrame",), values)) and values.shape[1] == 1:
+        return _unwrap_frame(owner, values)
     if hasattr(type(values), "__arrow_c_stream__") or hasattr(type(values), "__arrow_c_array__"):
-        return _guarded(owner, values, _from_capsule), _same
+        array, rewrap = _guarded(owner, values, read_capsule)
+        return array, rewrap
     return values, None
+
+
+def _unwrap_frame(owner: str, frame: Any) -> tuple[Any, Rewrap]:
+    """The only column of a data frame, and how results become a data frame."""
+    (column,) = (series for _, series in frame.items()) if hasattr(frame, "items") else frame.get_columns()
+    array, rewrap = unwrap(owner, column)
+    assert rewrap is not None
+    return array, lambda results: rewrap(results).to_frame()
 
 
 def unwrap_table(owner: str, table: Any) -> tuple[list[tuple[Any, Any]], Rewrap] | None:
@@ -83,10 +98,6 @@ def _to_frame(results: dict[str, Any], like: Any) -> Any:
     """By position: an index may hold a label twice."""
     columns = {name: getattr(column, "array", column) for name, column in results.items()}
     return sys.modules["pandas"].DataFrame(columns, index=like.index)
-
-
-def _same(results: Any) -> Any:
-    return results
 
 
 def _is_of(library: str, names: tuple[str, ...], values: Any) -> bool:
@@ -205,13 +216,3 @@ def _to_polars(results: pa.Array | pa.ChunkedArray, like: Any) -> Any:
     if like.dtype == pl.Enum and pa.types.is_dictionary(results.type):
         return column.cast(pl.Enum(_in_one(results).dictionary.to_pylist()))
     return column
-
-
-def _from_capsule(values: Any) -> pa.Array | pa.ChunkedArray:
-    """One array; a table or reader has a struct of its columns, and stands for its only one."""
-    import pyarrow as pa
-
-    array = pa.chunked_array(values) if hasattr(type(values), "__arrow_c_stream__") else pa.array(values)
-    if pa.types.is_struct(array.type) and array.type.num_fields == 1:
-        (array,) = array.flatten()
-    return array

@@ -180,6 +180,12 @@ class ReportType:
 
     def _from_arrow(self, owner: str, reports: pa.Array, nulls: Nulls) -> Parts:
         check_arrow(owner, reports, nulls)
+        plain = show_nulls(reports)
+        if hasattr(plain, "dictionary"):
+            plain = plain.dictionary_decode()
+        if plain is not reports:
+            check_arrow(owner, plain, nulls)  # nulls of runs and dictionaries show only now
+            reports = plain
         if reports.null_count:
             reports = reports.drop_null()
         if not _is_alike(reports.type, self.arrow_type()):

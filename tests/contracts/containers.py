@@ -24,6 +24,8 @@ class Container:
     takes_nulls: bool = True
     takes_reports: bool = True
     """Holds binaries, lists and structs as well as numbers."""
+    once: bool = False
+    """Can be read once, and so can its results."""
 
     def __str__(self) -> str:
         return self.name
@@ -141,6 +143,44 @@ def _duckdb(values: pa.Array) -> Any:
     return duckdb.from_arrow(pa.table({"answers": values}))
 
 
+def _same_type(results: Any, given: Any) -> bool:
+    return type(results) is type(given)
+
+
+def _same_column(results: Any, given: Any) -> bool:
+    return type(results) is type(given) and pa.schema(results.schema).names == ["answers"]
+
+
+def _same_frame(results: Any, given: Any) -> bool:
+    return type(results) is type(given) and list(results.columns) == ["answers"]
+
+
+def _pandas_frame(values: pa.Array) -> Any:
+    return _arrow_series(values).to_frame()
+
+
+def _polars_frame(values: pa.Array) -> Any:
+    return _polars(values).to_frame()
+
+
+def _arro3_table(values: pa.Array) -> Any:
+    import arro3.core
+
+    return arro3.core.Table.from_arrow(pa.table({"answers": values}))
+
+
+def _arro3_batch(values: pa.Array) -> Any:
+    import arro3.core
+
+    return arro3.core.RecordBatch.from_arrow(pa.record_batch({"answers": values}))
+
+
+def _arro3_reader(values: pa.Array) -> Any:
+    import arro3.core
+
+    return arro3.core.RecordBatchReader.from_arrow(pa.table({"answers": values}).to_reader(7))
+
+
 CONTAINERS = [
     Container("pandas", _numpy_series, _is_pandas, "pandas", takes_nulls=False, takes_reports=False),
     Container("pandas-strided", _column_of_many, _is_pandas, "pandas", takes_nulls=False, takes_reports=False),
@@ -149,16 +189,21 @@ CONTAINERS = [
     Container("pandas-sliced", _sliced_series, _is_pandas, "pandas"),
     Container("polars", _polars, _is_series, "polars"),
     Container("polars-chunked", _polars_chunks, _is_series, "polars"),
-    Container("nanoarrow", _nanoarrow, library="nanoarrow"),
-    Container("nanoarrow-stream", _nanoarrow_stream, library="nanoarrow"),
-    Container("arro3", _arro3, _is_array, "arro3.core"),
-    Container("arro3-chunked", _arro3_chunks, library="arro3.core"),
+    Container("pandas-frame", _pandas_frame, _same_frame, "pandas"),
+    Container("polars-frame", _polars_frame, _same_frame, "polars"),
+    Container("nanoarrow", _nanoarrow, _same_type, "nanoarrow"),
+    Container("nanoarrow-stream", _nanoarrow_stream, _same_type, "nanoarrow", once=True),
+    Container("arro3", _arro3, _same_type, "arro3.core"),
+    Container("arro3-chunked", _arro3_chunks, _same_type, "arro3.core"),
+    Container("arro3-table", _arro3_table, _same_column, "arro3.core"),
+    Container("arro3-batch", _arro3_batch, _same_column, "arro3.core"),
+    Container("arro3-reader", _arro3_reader, _same_column, "arro3.core", once=True),
     Container("duckdb", _duckdb, library="duckdb"),
     Container("c-array", OnlyArray, _is_array),
     Container("c-stream", lambda values: OnlyStream(pa.chunked_array([values[:0], values[:9], values[9:]]))),
-    Container("table", lambda values: pa.table({"answers": values})),
-    Container("batch", lambda values: pa.record_batch({"answers": values})),
-    Container("reader", lambda values: pa.table({"answers": values}).to_reader(7)),
+    Container("table", lambda values: pa.table({"answers": values}), _same_column),
+    Container("batch", lambda values: pa.record_batch({"answers": values}), _same_column),
+    Container("reader", lambda values: pa.table({"answers": values}).to_reader(7), _same_column, once=True),
 ]
 
 
@@ -188,7 +233,19 @@ def each_container(containers: list[Container]) -> Any:
 
 
 def to_arrow(results: Any) -> pa.Array:
-    """Results of any container as one arrow array."""
+    """Results of any container as one arrow array; a reader or stream is empty then."""
+    library = type(results).__module__.partition(".")[0]
+    if type(results).__name__ == "DataFrame":
+        results = results["answers"]
+    elif library in {"arro3", "nanoarrow"} or isinstance(results, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        is_stream = hasattr(type(results), "__arrow_c_stream__")
+        results = pa.chunked_array(results) if is_stream else pa.array(results)
+        if (
+            pa.types.is_struct(results.type)
+            and results.type.num_fields == 1
+            and results.type.field(0).name == "answers"
+        ):
+            (results,) = results.flatten()
     if isinstance(results, pa.Array):
         return results
     if isinstance(results, pa.ChunkedArray):
