@@ -17,6 +17,7 @@ COMMANDS = {
     "sanitize": "Sanitize a file, column by column, as its plan says.",
     "plan": "Write a plan for a file, or explain one.",
     "estimate": "Estimate shares, means and distributions from a sanitized file.",
+    "geo": "Win a heat map back from places that planar Laplace noise has moved.",
     "demo": "Sanitize a generated table of ten million people, and estimate it back.",
     "bench": "Measure fastdp on this machine, and judge it against stored results.",
     "warmup": "Compile every kernel once, so that no later call waits.",

@@ -122,7 +122,9 @@ class Grid:
             bad |= fill_plane(latitude[part], longitude[part], frame, scale, x[part], y[part])
         if bad:
             rule = "latitudes must be from -90 to 90 and longitudes from -180 to 180, without NaN; values withheld"
-            raise DomainError(f"Grid: {'points lie on the other side of the globe' if bad == BEHIND else rule}")
+            raise DomainError(
+                f"Grid: {'points lie on the other side of the globe; leave them out' if bad == BEHIND else rule}"
+            )
         return x, y
 
     def count(self, x: Any, y: Any, *, outside: str = "clamp") -> np.ndarray:

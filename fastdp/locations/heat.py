@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastdp import validation
-from fastdp.channels import Channel, GridChannel
-from fastdp.channels.planar import spread_masses
 from fastdp.errors import ParameterError
 from fastdp.estimators.ibu import ibu
 from fastdp.estimators.inversion import invert
 from fastdp.estimators.reports import estimate
 from fastdp.locations.errors import MapErrors, compare
 from fastdp.locations.grid import Grid
-from fastdp.mechanisms.planar_laplace import PlanarLaplace
-from fastdp.quantities import METRES
+from fastdp.locations.mechanisms import channel_on
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,30 +102,3 @@ def heat_map(
             found = estimate(channel, flat, regularize=method, shape=grid.shape, progress=progress)
         p, name, steps = found.distribution, found.method, found.iterations
     return HeatMap(grid, cells.reshape(grid.shape), p.reshape(grid.shape), name, steps)
-
-
-def channel_on(grid: Grid, mechanism: Any) -> Channel:
-    """The channel from the cell where one is to the cell of the report."""
-    if isinstance(mechanism, PlanarLaplace):
-        _check_region(grid, mechanism)
-        rate = mechanism.epsilon * grid.cell * METRES[grid.unit] / METRES[mechanism.unit]
-        return GridChannel(spread_masses(rate, max(grid.shape)), grid.shape)
-    if not isinstance(mechanism, Channel) and not hasattr(mechanism, "channel"):
-        raise ParameterError(f"heat_map: {type(mechanism).__name__} has no channel between cells")
-    shape = getattr(mechanism, "shape", None)
-    channel: Channel = mechanism if isinstance(mechanism, Channel) else mechanism.channel()
-    if channel.shape != (grid.size, grid.size) or (
-        not isinstance(mechanism, Channel) and shape not in {None, grid.shape}
-    ):
-        raise ParameterError(f"heat_map: the mechanism must be on the grid's cells, {grid.shape[0]} x {grid.shape[1]}")
-    return channel
-
-
-def _check_region(grid: Grid, mechanism: PlanarLaplace) -> None:
-    """A narrower region would clamp reports inside the grid, where the channel expects none to be."""
-    if mechanism.region is None:
-        return
-    factor = METRES[mechanism.unit] / METRES[grid.unit]
-    for (low, high), (first, last) in zip(mechanism.region, grid.bounds, strict=True):
-        if low * factor > first + grid.cell / 100 or high * factor < last - grid.cell / 100:
-            raise ParameterError("heat_map: the mechanism's region must cover the grid; region=grid.bounds is best")

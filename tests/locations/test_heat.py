@@ -14,7 +14,8 @@ from fastdp.channels.planar import laplace_masses
 from fastdp.errors import ParameterError
 from fastdp.locations import Grid, compare, heat_map
 from fastdp.locations.errors import gather
-from fastdp.locations.heat import METHODS, channel_on
+from fastdp.locations.heat import METHODS
+from fastdp.locations.mechanisms import channel_on
 
 GRID = Grid(x=(0, 3000), y=(0, 2400), cell=300)
 

@@ -1,0 +1,182 @@
+"""The lecture's experiment: planar Laplace noise against k-RR on the check-ins of two cities.
+
+Calibration. k-RR costs ln 8 between any two cells, near or far. Planar Laplace noise costs ln 2 per step of some length
+and so ln 8 at three steps. Three steps are the radius of a disc of 1 km**2 here, 564 m: within the square kilometre
+around where one is, both mechanisms protect by ln 8 or better; farther away planar Laplace noise gives more away, and
+what it gives is the map. The update is iterated 300 times for the first and 500 times for the second.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastdp import validation
+from fastdp.errors import ParameterError
+from fastdp.locations.errors import MapErrors, compare
+from fastdp.locations.grid import Grid
+from fastdp.locations.heat import heat_map
+from fastdp.locations.mechanisms import channel_on
+from fastdp.locations.synthetic import clustered_checkins
+from fastdp.mechanisms.krr import KRR
+from fastdp.mechanisms.planar_laplace import PlanarLaplace
+from fastdp.random.rng import Rng
+from fastdp.tables.sources import open_source
+
+SIDE = 3000.0
+CELL = 150.0
+MOST = 10_000
+EPSILON_KRR = math.log(8)
+AREA = 1.0e6
+REACH = math.sqrt(AREA / math.pi)
+"""Metres at which planar Laplace noise costs as much as k-RR: the radius of a disc of one square kilometre."""
+ITERATIONS = {"planar": 300, "krr": 500}
+HINDSIGHT = (*range(1, 10), *range(10, 50, 2), *range(50, 100, 5), *range(100, 500, 20), *range(500, 1001, 100))
+NAMES = {"planar": "planar Laplace", "krr": "k-RR"}
+RULES = {"noisy": "noisy", "ibu": "IBU", "hindsight": "IBU, best count in hindsight", "default": "regularised default"}
+
+
+@dataclass(frozen=True, slots=True)
+class City:
+    """A square of the map, and the file of its check-ins."""
+
+    name: str
+    file: str
+    middle: tuple[float, float]
+    seed: int
+    """Of the synthetic check-ins that stand in for missing ones."""
+
+
+CITIES = (
+    City("San Francisco", "san_francisco.csv", (37.7793, -122.4063), 1),
+    City("Paris", "paris.csv", (48.8647, 2.3402), 2),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """A map won from the reports of one mechanism, and its errors."""
+
+    map: np.ndarray
+    iterations: int
+    errors: MapErrors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CityResult:
+    """Both mechanisms in one city: fits by mechanism and rule, for each run; maps are those of the first."""
+
+    city: City
+    is_real: bool
+    grid: Grid
+    n: int
+    truth: np.ndarray
+    privacy: dict[str, Any]
+    runs: list[dict[tuple[str, str], Fit]]
+
+    def mean(self, mechanism: str, rule: str) -> tuple[float, float | None]:
+        """Total variation and earth mover's distance, means over the runs."""
+        errors = [run[mechanism, rule].errors for run in self.runs]
+        moved = [one.wasserstein for one in errors if one.wasserstein is not None]
+        return float(np.mean([one.total_variation for one in errors])), float(np.mean(moved)) if moved else None
+
+
+def lecture(
+    data: Any = None,
+    *,
+    cell: float = CELL,
+    runs: int = 3,
+    rng: Rng | None = None,
+    told: Callable[[str], None] | None = None,
+) -> list[CityResult]:
+    """Both mechanisms on both cities, in squares of 3 x 3 km, with up to 10,000 check-ins of each.
+
+    ``data`` is the folder with the files of check-ins, CSV with the columns latitude and longitude; synthetic ones
+    stand in for files that are not there. Each run draws its sample of check-ins and its noise anew. ``told`` hears
+    what is being done.
+    """
+    runs = validation.positive_integer("lecture", "runs", runs)
+    folder = None if data is None else Path(data)
+    if folder is not None and not folder.is_dir():
+        raise ParameterError("lecture: data must be a folder that exists; without it check-ins are synthetic")
+    rng = rng if rng is not None else Rng()
+    return [_run_city(city, folder, cell, runs, rng, told or (lambda _: None)) for city in CITIES]
+
+
+def _run_city(
+    city: City, folder: Path | None, cell: float, runs: int, rng: Rng, told: Callable[[str], None]
+) -> CityResult:
+    half = SIDE / 2
+    grid = Grid(x=(-half, half), y=(-half, half), cell=cell, origin=city.middle)
+    file = None if folder is None else folder / city.file
+    is_real = file is not None and file.is_file()
+    x, y = _load(file, grid) if is_real else clustered_checkins(grid, MOST, seed=city.seed)
+    planar = PlanarLaplace(epsilon=EPSILON_KRR / REACH, unit="m", region=grid.bounds)
+    krr = KRR(epsilon=EPSILON_KRR, domain=grid.size)
+    found, first = [], None
+    for run in range(runs):
+        told(f"{city.name}, run {run + 1} of {runs}")
+        chosen = np.random.default_rng([city.seed, run]).permutation(x.size)[:MOST]
+        xs, ys = x[chosen], y[chosen]
+        truth = grid.count(xs, ys)
+        first = truth if first is None else first
+        moved = planar.randomize(xs, ys, rng=rng)
+        answers = krr.randomize(grid.cells(xs, ys), rng=rng)
+        counts = {"planar": grid.count(*moved), "krr": grid.count_cells(answers)}
+        fits: dict[tuple[str, str], Fit] = {}
+        for name, mechanism in (("planar", planar), ("krr", krr)):
+            fits |= {(name, rule): fit for rule, fit in _fit(grid, mechanism, counts[name], truth, ITERATIONS[name])}
+        found.append(fits)
+    assert first is not None
+    privacy = {"planar": planar, "krr": krr}
+    return CityResult(city, is_real, grid, min(x.size, MOST), first, privacy, found)
+
+
+def _load(file: Path | None, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+    """The check-ins inside the square."""
+    import pyarrow as pa
+
+    columns = ["latitude", "longitude"]
+    parts = []
+    for batch in open_source(file, types=dict.fromkeys(columns, pa.float64())).batches(columns, None, []):
+        x, y = grid.project(batch.column("latitude"), batch.column("longitude"))
+        inside = grid.inside(x, y)
+        parts.append((x[inside], y[inside]))
+    if not sum(part[0].size for part in parts):
+        raise ParameterError("lecture: a file has no check-in within the square that is compared")
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def _fit(grid: Grid, mechanism: Any, counts: np.ndarray, truth: np.ndarray, steps: int) -> list[tuple[str, Fit]]:
+    default = heat_map(mechanism, counts, grid, progress=False)
+    path = _path(grid, mechanism, counts, max(steps, HINDSIGHT[-1]), {*HINDSIGHT, steps})
+    best = min((compare_variation(path[step], truth), step) for step in HINDSIGHT)[1]
+    maps = {
+        "noisy": (default.noisy, 0),
+        "ibu": (path[steps], steps),
+        "hindsight": (path[best], best),
+        "default": (default.restored, default.iterations),
+    }
+    return [(rule, Fit(cells, count, compare(grid, cells, truth))) for rule, (cells, count) in maps.items()]
+
+
+def compare_variation(cells: np.ndarray, truth: np.ndarray) -> float:
+    """Total variation between a map and counts."""
+    return float(np.abs(cells - truth / truth.sum()).sum() / 2)
+
+
+def _path(grid: Grid, mechanism: Any, counts: np.ndarray, most: int, kept: set[int]) -> dict[int, np.ndarray]:
+    """Maps after so many steps of the update, from uniform."""
+    observed = channel_on(grid, mechanism).prepare(counts.reshape(-1) / counts.sum())
+    p, path = np.full(grid.size, 1 / grid.size), {}
+    for step in range(1, most + 1):
+        p *= observed.gradient(p)[0]
+        p /= p.sum()
+        if step in kept:
+            path[step] = p.reshape(grid.shape).copy()
+    return path

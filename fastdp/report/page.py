@@ -1,0 +1,70 @@
+"""A page that needs nothing but itself: no script, no font, no request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from fastdp._version import __version__
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 1180px; margin: 2em auto; padding: 0 1em; }
+h1 { font-size: 1.6em; } h2 { font-size: 1.2em; margin-top: 2em; }
+.maps { display: grid; grid-template-columns: repeat(auto-fill, minmax(215px, 1fr)); gap: 14px; }
+figure { margin: 0; } figure img { width: 100%; image-rendering: pixelated; border: 1px solid #999; display: block; }
+figcaption { font-size: .85em; color: #444; } figcaption b { display: block; color: #222; font-size: 1.1em; }
+.none { border: 1px dashed #999; aspect-ratio: 1; display: grid; place-items: center; text-align: center; color: #666; }
+.scale { display: flex; align-items: center; gap: 8px; font-size: .85em; margin: 8px 0 0; }
+.scale img { height: 12px; width: 256px; border: 1px solid #999; }
+.charts { display: flex; flex-wrap: wrap; gap: 14px; }
+.charts svg { width: 460px; max-width: 100%; font: 11px system-ui, sans-serif; }
+svg .grid { stroke: #ddd; } svg .mark { stroke: #999; stroke-dasharray: 4 3; }
+table { border-collapse: collapse; margin: 1em 0; }
+td, th { border: 1px solid #ccc; padding: 3px 9px; text-align: left; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+.loud { background: #a00; color: #fff; padding: 10px 16px; font-size: 1.1em; }
+.calm { background: #e8f3e8; padding: 10px 16px; }
+footer { margin-top: 3em; font-size: .8em; color: #666; }
+"""
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+"""What a browser lets the page do, even if something crept into it: show its own pictures."""
+
+
+def make_page(title: str, *parts: str) -> str:
+    """The whole page, of parts that are HTML already."""
+    head = (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>{STYLE}</style></head>'
+    )
+    foot = f"<footer>Made by fastdp {escape(__version__)}. This page holds all that it shows.</footer>"
+    return "\n".join([head + "<body>", f"<h1>{escape(title)}</h1>", *parts, foot, "</body></html>\n"])
+
+
+def paragraph(text: str, kind: str = "") -> str:
+    """A paragraph of plain text."""
+    return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
+
+
+def heading(text: str) -> str:
+    return f"<h2>{escape(text)}</h2>"
+
+
+def picture(address: str | None, name: str, about: str) -> str:
+    """A picture with its name and what there is to say; a frame where there is none."""
+    caption = f"<figcaption><b>{escape(name)}</b>{escape(about)}</figcaption>"
+    if address is None:
+        return f'<figure><div class="none">none</div>{caption}</figure>'
+    return f'<figure><img src="{address}" alt="map: {escape(name, quote=True)}">{caption}</figure>'
+
+
+def table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table; all columns but the first are numbers."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join(
+        "<tr>" + f"<td>{escape(row[0])}</td>" + "".join(f'<td class="number">{escape(cell)}</td>' for cell in row[1:])
+        + "</tr>"
+        for row in rows
+    )  # fmt: skip
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

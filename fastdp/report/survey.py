@@ -1,0 +1,159 @@
+"""The page of a survey: all maps on one colour scale, errors, the curve, and what was promised to whom."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fastdp.locations.survey import IBU, INVERSION, NOISY, ORIGINAL, RESTORED, Survey
+from fastdp.mechanisms.planar_laplace import PlanarLaplace
+from fastdp.report.charts import line_chart
+from fastdp.report.page import heading, make_page, paragraph, picture, table
+from fastdp.report.pictures import map_address, scale_address
+
+NAMES = {
+    ORIGINAL: "original", NOISY: "noisy", INVERSION: "restored by inversion", IBU: "restored by IBU",
+    RESTORED: "restored, regularised default",
+}  # fmt: skip
+LOUD = (
+    "NOT PRIVATE. This page shows the original map, or was computed from it. It is for evaluation: do not share it "
+    "with anyone who may not see the data."
+)
+CALM = "Everything on this page was computed from the reports alone, so that the guarantee below covers it too."
+SEEDED = "NOT PRIVATE. The noise came from a fixed seed: whoever knows it can take it off again."
+
+
+def survey_page(found: Survey, title: str) -> str:
+    """The page as HTML text."""
+    warning = CALM if found.is_private else LOUD if ORIGINAL in found.maps else SEEDED
+    return make_page(
+        title,
+        paragraph(warning, "calm" if found.is_private else "loud"),
+        paragraph(_about(found)),
+        heading("The maps"),
+        maps(found.maps, found.methods),
+        *_numbers(found),
+        *_curve(found),
+        heading("The guarantee"),
+        *_guarantee(found),
+    )
+
+
+def top_of(maps: dict[str, np.ndarray]) -> float:
+    """The part that the darkest colour stands for: the largest of any map but the inversion, whose spikes are noise."""
+    return max(float(cells.max()) for name, cells in maps.items() if name != INVERSION)
+
+
+def maps(cells: dict[str, np.ndarray], methods: dict[str, str]) -> str:
+    """All maps side by side on one colour scale, and the scale."""
+    top = top_of(cells)
+    shown = [
+        picture(map_address(cells[name], top) if name in cells else None, NAMES[name], methods[name])
+        for name in NAMES
+        if name in methods
+    ]
+    return f'<div class="maps">{"".join(shown)}</div>' + colour_scale(top)
+
+
+def colour_scale(top: float) -> str:
+    """The colours of all the maps, from nothing to ``top``."""
+    return (
+        f'<div class="scale">0 <img src="{scale_address()}" alt="colour scale"> {top:.3%} of all or more in one cell; '
+        "one scale for all maps, north up</div>"
+    )
+
+
+def _about(found: Survey) -> str:
+    rows, columns = found.grid.shape
+    return (
+        f"{found.n:,} places on {columns} x {rows} cells of {found.grid.cell:g} {found.grid.unit}, reported through "
+        f"{type(found.mechanism).__name__} with epsilon {found.mechanism.epsilon:.6g} per {found.grid.unit}."
+    )
+
+
+def _numbers(found: Survey) -> list[str]:
+    if not found.errors:
+        return []
+    unit = found.grid.unit
+    names = [
+        "map",
+        "total variation",
+        f"earth mover's distance, {unit}",
+        "largest error of a cell",
+        "mean error of a cell",
+    ]
+    rows = []
+    for name, errors in found.errors.items():
+        moved = "–" if errors.wasserstein is None else f"{errors.wasserstein:.1f}"
+        mean = float(np.abs(errors.per_cell).mean())
+        rows.append([NAMES[name], f"{errors.total_variation:.4f}", moved, f"{errors.largest:.4%}", f"{mean:.4%}"])
+    parts = [heading("Errors against the original"), table(names, rows)]
+    blocks = max(errors.blocks for errors in found.errors.values())
+    if blocks > 1:
+        parts.append(paragraph(f"Earth mover's distances are between blocks of up to {blocks} x {blocks} cells."))
+    if any(errors.wasserstein is None for errors in found.errors.values()):
+        parts.append(paragraph("Earth mover's distances need a solver: pip install 'fastdp[transport]'."))
+    return parts
+
+
+def _curve(found: Survey) -> list[str]:
+    curve = found.curve
+    if curve is None or not curve.points:
+        return []
+    unit, points = found.grid.unit, curve.points
+    places = [point.epsilon * found.grid.cell for point in points]
+    names = [f"{place:.3g}" for place in places]
+    marked = min(range(len(places)), key=lambda k: abs(points[k].epsilon - found.mechanism.epsilon))
+    across = f"epsilon per {found.grid.cell:g} {unit}"
+    charts = [
+        line_chart(
+            "total variation by epsilon", places, names, across=across, marked=marked,
+            lines={
+                "noisy": [point.noisy.total_variation for point in points],
+                "restored": [point.restored.total_variation for point in points],
+            },
+        ),
+        line_chart(
+            "earth mover's distance by epsilon", places, names, across=across, marked=marked,
+            lines={
+                "noisy": [point.noisy.wasserstein for point in points],
+                "restored": [point.restored.wasserstein for point in points],
+            },
+        ),
+    ]  # fmt: skip
+    about = (
+        f"Errors that as many reports would have at other epsilons, simulated from the {NAMES[curve.basis]} map on "
+        f"cells of {curve.cell:g} {unit}: total variation on the left, earth mover's distance in {unit} on the right. "
+        "The dashed line is the epsilon used."
+    )
+    return [heading("Privacy against utility"), paragraph(about), f'<div class="charts">{"".join(charts)}</div>']
+
+
+def _guarantee(found: Survey) -> list[str]:
+    mechanism, grid = found.mechanism, found.grid
+    unit = grid.unit
+    distances = [grid.cell * times for times in (0.4, 1, 2, 4, 10)]
+    parts = [
+        paragraph(
+            "Geo-indistinguishability of one report, of the sampler as implemented, rounded up: two places a distance "
+            "apart make any report likely to within a factor of e to the power of the epsilon beside it. Several "
+            "reports of one person add up; so do several runs of this command on the same data."
+        )
+    ]
+    if isinstance(mechanism, PlanarLaplace):
+        rows = [[f"{d:g} {unit}", f"{mechanism.epsilon_at(d):.4f}"] for d in distances]
+        parts.append(table(["distance of two places", "epsilon"], rows))
+    else:
+        cost = mechanism.privacy.epsilon
+        rows = [[f"{times:g}", f"{cost * grid.cell * times:.4f}"] for times in (1, 2, 4, 10)]
+        parts += [
+            paragraph("Distances are between the middles of cells; places in one cell cannot be told apart at all."),
+            table(["distance of two cells, in cells", "epsilon"], rows),
+        ]
+    parts.append(
+        paragraph(
+            "Places outside the map were left out before they were sanitized: who is inside is taken to be public."
+            if found.outside == "drop"
+            else "Places outside the map were moved onto its border before they were sanitized: all are covered."
+        )
+    )
+    return parts
