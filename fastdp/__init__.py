@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fastdp._version import __version__
 
 if TYPE_CHECKING:
-    from fastdp import measures
+    from fastdp import locations, measures
     from fastdp.channels import Channel
     from fastdp.errors import (
         BudgetExceededError,
@@ -113,7 +113,7 @@ _HOMES = {
     "fastdp.tables.plan": ("Plan",),
     "fastdp.tables.sanitize": ("sanitize",),
 }  # fmt: skip
-_MODULES = frozenset({"measures"})
+_MODULES = frozenset({"locations", "measures"})
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -174,6 +174,7 @@ __all__ = [
     "get_threads",
     "ibu",
     "invert",
+    "locations",
     "measures",
     "privic",
     "sanitize",
