@@ -73,7 +73,8 @@ def _unwrap_frame(owner: str, frame: Any) -> tuple[Any, Rewrap]:
 def unwrap_table(owner: str, table: Any) -> tuple[list[tuple[Any, Any]], Rewrap] | None:
     """Names and columns, and how a dict of results becomes the caller's kind of table; None if it is no table.
 
-    Tables that only offer a stream come back as pyarrow tables. The columns of a dict may be of any kind.
+    A reader comes back as one; other tables that only offer a stream come back as pyarrow tables. The columns of a dict
+    may be of any kind.
     """
     if isinstance(table, Mapping):
         return list(table.items()), dict
@@ -84,7 +85,11 @@ def unwrap_table(owner: str, table: Any) -> tuple[list[tuple[Any, Any]], Rewrap]
     if not _is_of("pyarrow", ("Table", "RecordBatch"), table):
         if not hasattr(type(table), "__arrow_c_stream__"):
             return None
+        is_reader = _is_of("pyarrow", ("RecordBatchReader",), table)
         table = _guarded(owner, table, _from_stream)
+        if is_reader:
+            columns = list(zip(table.schema.names, table.columns, strict=True))
+            return columns, lambda results: type(table).from_pydict(results).to_reader()
     return list(zip(table.schema.names, table.columns, strict=True)), type(table).from_pydict
 
 

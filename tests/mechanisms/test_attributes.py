@@ -303,7 +303,7 @@ def tables_of_other_libraries() -> list:
         ("polars", polars, lambda out, given: type(out) is type(given)),
         ("series", series, lambda out, given: all(type(out[name]) is type(given[name]) for name in given)),
         ("streams", streams, lambda out, given: all(type(out[name]) is type(given[name]) for name in given)),
-        ("reader", lambda columns: pa.table(columns).to_reader(60), lambda out, _given: isinstance(out, pa.Table)),
+        ("reader", lambda columns: pa.table(columns).to_reader(60), lambda out, given: type(out) is type(given)),
     ]
 
 
