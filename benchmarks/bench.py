@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks import limits, machine, verdict
 from benchmarks.run import ALL_TOPICS, RESULTS, measure, shown
-from benchmarks.tables import OWN, curve_lines, number, share_of_limit, times_of, with_interval
+from benchmarks.tables import OWN, curve_lines, number, rate, share_of_limit, times_of, with_interval
 from benchmarks.timing import ratio
 from benchmarks.verdict import Change
 from benchmarks.yardsticks import objections
 from fastdp.errors import InputCorruptError, ParameterError
 
 TOPICS = ALL_TOPICS
+LINE = 110
+"""Letters in a line where nobody looks at a window."""
 RIVALS = ("numpy", "pyarrow", "plain-em")
 """The rival shown in a table that has room for one: the first that did the job."""
 
@@ -37,7 +41,7 @@ def bench(topic: str | None, *, quick: bool, compare: Path | None, as_json: bool
         judged = [asdict(change) | {"verdict": change.verdict} for change in changes]
         click.echo(json.dumps({"result": result, "changes": judged, "regressed": slower}, indent=1))
         return int(slower)
-    out = Console()
+    out = Console(width=None if sys.stdout.isatty() else LINE)
     if result["jobs"]:
         out.print(job_table(result, changes))
     if topic in {None, "limits"}:
@@ -71,11 +75,18 @@ def judge(result: dict[str, Any], chosen: dict[str, Any] | None) -> list[Change]
     return verdict.against_stored(result, [chosen] if chosen is not None else verdict.stored(RESULTS))
 
 
+def plain_table(title: str, *headings: str) -> Table:
+    """A table without a frame, its first column to the left and all others to the right."""
+    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
+    for number_of, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if number_of else "left", no_wrap=True)
+    return table
+
+
 def job_table(result: dict[str, Any], changes: Sequence[Change]) -> Table:
-    """A row per job: speed, share of its limit, ratio to a rival, and change since the stored run."""
-    table = Table("job", "M/s", "of its limit", "beside a rival", "since stored", title="Speed, one thread, CPU time")
-    for column in table.columns[1:]:
-        column.justify = "right"
+    """A row per job: speed, share of its limit, ratio to a rival, and change since the stored run, if there is one."""
+    headings = ["job", "per second", "of its limit", "times a rival", *(["since stored"] if changes else [])]
+    table = plain_table("Speed, CPU time", *headings)
     known, found = limits.rates(result["limits"]), {(change.job, change.size): change for change in changes}
     for job in result["jobs"]:
         times = times_of(job)
@@ -85,39 +96,38 @@ def job_table(result: dict[str, Any], changes: Sequence[Change]) -> Table:
         own = times[OWN]
         share = share_of_limit(job, known)
         rival = next((name for name in RIVALS if name in times), None)
-        beside = f"{with_interval(ratio(own, times[rival]))} × {rival}" if rival else "–"
         change = found.get((job["name"], own.size))
         table.add_row(
-            job["name"], number(own.speed() / 1e6), f"{100 * share[0]:.1f} % of {share[1]}" if share else "–", beside,
-            _shown(change) if change else "–",
+            job["name"], rate(own.speed()), f"{100 * share[0]:.1f} % {share[1]}" if share else "–",
+            f"{with_interval(ratio(own, times[rival]))} {rival}" if rival else "–",
+            *([_shown(change) if change else "–"] if changes else []),
         )  # fmt: skip
     return table
 
 
 def _shown(change: Change) -> str:
     style = {"slower": "red", "faster": "green", "same": "dim"}[change.verdict]
-    return f"[{style}]{number(change.value)} × {change.since}, {change.verdict}[/]"
+    return f"[{style}]{number(change.value)} {change.verdict}[/]"
 
 
 def limit_table(result: dict[str, Any]) -> Table:
-    table = Table("limit", "GB/s", title="What the machine can do")
-    table.columns[1].justify = "right"
-    for name, rate in limits.rates(result["limits"]).items():
-        table.add_row(name, number(rate / 1e9))
+    table = plain_table("What the machine can do", "limit", "GB/s")
+    for name, speed in limits.rates(result["limits"]).items():
+        table.add_row(name, number(speed / 1e9))
     return table
 
 
 def curve_table(curve: dict[str, Any]) -> Table:
     """A row per place, a column per library and number of threads."""
     lines = curve_lines(curve)
-    table = Table(curve["axis"], *lines, title=f"{curve['name']}, millions of {curve['unit']} per second")
+    table = plain_table(f"{curve['name']}, {curve['unit']} per second", curve["axis"], *lines)
     for x in sorted({point["x"] for point in curve["points"]}):
-        table.add_row(f"{x:,}", *(number(line[x] / 1e6) if x in line else "–" for line in lines.values()))
+        table.add_row(f"{x:,}", *(rate(line[x]) if x in line else "–" for line in lines.values()))
     return table
 
 
 def call_table(calls: dict[str, Any]) -> Table:
-    table = Table("a new process", "CPU seconds", title="From start to end")
+    table = plain_table("A new process, from start to end", "what", "CPU seconds")
     for row in calls["processes"]:
         table.add_row(row["name"], number(sorted(row["cpu"])[len(row["cpu"]) // 2]))
     return table

@@ -173,7 +173,7 @@ def _job(name: str, ending: str, what: str, size: int) -> Job:
     return Job(
         name, "files", name, ending, f"{what}, five columns, from disk to disk", plan, unit="rows", size=size,
         make=functools.partial(stored, ending), judge=judge_people, limit="pyarrow", threads=2, random=6 + 2 + 2 + 1.1,
-        traffic=lambda _job, rows: (stored(ending, rows).nbytes,) * 2,
+        traffic=lambda _job, rows: (stored(ending, rows).nbytes, stored(ending, rows).nbytes, 1),
     )  # fmt: skip
 
 

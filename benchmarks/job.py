@@ -39,9 +39,10 @@ class Job:
     """Something worth timing: ``size`` values of ``dtype`` in, as many out, whose noise follows the law of ``kind``.
 
     Jobs of other shapes make their own input for a size, and judge outputs themselves. ``random`` is how many random
-    bytes a unit takes, as the mechanism's docstring says. ``traffic`` gives the bytes that a call must read and write
-    where these are not those of its input and output. The limit of a job that ``limit`` names a library for is what
-    that library does. A ``heavy`` job has no place in a quick run; with ``threads``, the clock counts all of them.
+    bytes a unit takes, as the mechanism's docstring says. ``traffic`` gives the bytes that a call must read and write,
+    and in how many passes over the same ones, where these are not its input and output, once. The limit of a job for
+    which ``limit`` names a library is what that library does. A ``heavy`` job has no place in a quick run. With
+    ``threads``, the clock counts all of them.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Job:
     make: Callable[[int], Any] | None = None
     judge: Judge | None = None
     random: float = 0
-    traffic: Callable[[Job, int], tuple[float, float]] | None = None
+    traffic: Callable[[Job, int], tuple[float, float, float]] | None = None
     limit: str | None = None
     heavy: bool = False
     threads: int = 1
@@ -89,9 +90,9 @@ class Job:
         added = noisy - self.values(size).astype(np.result_type(self.dtype, np.int64))
         return added % self.domain if self.domain else added
 
-    def moved(self, output: Any, size: int) -> tuple[float, float]:
-        """The bytes that a call must read and write."""
-        return self.traffic(self, size) if self.traffic else (size_of(self.values(size)), size_of(output))
+    def moved(self, output: Any, size: int) -> tuple[float, float, float]:
+        """The bytes that a call must read and write, and in how many passes."""
+        return self.traffic(self, size) if self.traffic else (size_of(self.values(size)), size_of(output), 1)
 
 
 def size_of(found: Any) -> int:

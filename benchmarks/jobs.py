@@ -125,6 +125,6 @@ JOBS = (
     Job(
         "keystream", "keystream", "keystream", "uint8", "random bytes, written to memory",
         lambda: None, unit="bytes", size=32_000_000, random=1,
-        traffic=lambda _job, size: (0, size),
+        traffic=lambda _job, size: (0, size, 1),
     ),
 )  # fmt: skip

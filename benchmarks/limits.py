@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.timing import Task, Times, interleave
 
-LARGE, SMALL = 64_000_000, 128 * 1024
-"""Bytes of an array: beyond every cache, and within that of a core."""
+LARGE, MIDDLE, SMALL = 64_000_000, 4 << 20, 128 << 10
+"""Bytes of an array: beyond every cache, within the one that cores share, and within a core's own."""
 REPEATS = 200
 STREAM = 1 << 16
 STREAMS = 100
@@ -57,12 +57,11 @@ def _keystream(cipher: str) -> Callable[[], Any]:
 
 def tasks() -> list[Task]:
     """Everything that is measured here, in bytes; ciphers only where the package for them is."""
-    found = [
-        Task("copy", LARGE, _copy(LARGE, 1)),
-        Task("copy-cached", SMALL * REPEATS, _copy(SMALL, REPEATS)),
-        Task("read", LARGE, _read(LARGE, 1)),
-        Task("read-cached", SMALL * REPEATS, _read(SMALL, REPEATS)),
-    ]
+    found = []
+    for name, make in (("copy", _copy), ("read", _read)):
+        found.append(Task(name, LARGE, make(LARGE, 1)))
+        found.append(Task(f"{name}-shared", MIDDLE * REPEATS // 20, make(MIDDLE, REPEATS // 20)))
+        found.append(Task(f"{name}-cached", SMALL * REPEATS, make(SMALL, REPEATS)))
     for cipher in ("aes-256-ctr", "chacha20"):
         try:
             found.append(Task(cipher, STREAM * STREAMS, _keystream(cipher)))
@@ -83,16 +82,28 @@ def rates(found: list[dict[str, Any]]) -> dict[str, float]:
     return known | ({"keystream": max(ciphers)} if ciphers else {})
 
 
-def least_seconds(known: dict[str, float], reads: float, writes: float, random: float) -> tuple[float, str]:
+def level(held: float) -> str:
+    """Where so many bytes stay from one use to the next: the end of a limit's name."""
+    if held <= 2 * SMALL:
+        return "-cached"
+    return "-shared" if held <= 2 * MIDDLE else ""
+
+
+def least_seconds(
+    known: dict[str, float], reads: float, writes: float, random: float, times: float = 1
+) -> tuple[float, str]:
     """The time that no call can beat which moves so many bytes and needs so many random ones; and what sets it.
 
-    Reading runs at most at the speed of reading, and both together at that of copying; keystream at that of the best
-    cipher. All three can happen at once, so the slowest of them is the limit. What fits into a core's cache is held to
-    the speeds there.
+    Reading runs at most at the speed of reading, writing at that of copying, and both together at the faster of these,
+    where a copy counts twice; keystream runs at the speed of the best cipher. All can happen at once, so the slowest of
+    them is the limit. A call that moves the same bytes several ``times`` finds them in the cache that holds them.
     """
-    where = "-cached" if reads + writes <= 2 * SMALL else ""
-    least = {"reading": reads / known["read" + where], "copying": (reads + writes) / 2 / known["copy" + where]}
-    if random and "keystream" in known:
-        least["keystream"] = random / known["keystream"]
+    where = level((reads + writes) / times)
+    read, copy = known["read" + where], known["copy" + where]
+    least = {
+        "reading": reads / read,
+        "copying": max(writes / copy, (reads + writes) / max(read, 2 * copy)),
+        "keystream": random / known["keystream"] if "keystream" in known else 0.0,
+    }
     name = max(least, key=lambda key: least[key])
     return least[name], name

@@ -1,193 +1,97 @@
-"""Jobs of metric privacy: points of the plane, cells of a grid, values of any metric; how rivals do them by hand."""
+"""``python -m benchmarks.locations``: the lecture's experiment, and how close the default comes to hindsight.
+
+Real check-ins are read from the folder that ``--data`` names, CSV files with the columns latitude and longitude; else
+they are synthetic. Raw numbers go to bench_results/locations.json, the tables to docs/locations.md.
+"""
 
 from __future__ import annotations
 
-import functools
-import math
-from collections.abc import Callable
+import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-import numpy as np
+import click
+from rich.console import Console
 
 import fastdp as fd
-from benchmarks.job import Job
-from benchmarks.laws import Law, p_value
-from benchmarks.ways import Call, Way, fastdp_noise
+from benchmarks import machine
+from fastdp.locations.lecture import ITERATIONS, NAMES, RULES, CityResult, lecture
 
-EPSILON = 0.7
-SIDE = 100
-VALUES = 200
-
-
-@functools.lru_cache(maxsize=2)
-def points_of(count: int) -> np.ndarray:
-    """Points within 50 km of the origin, in rows of x and y; read-only, as all inputs are."""
-    made = np.random.default_rng(2026).uniform(-50, 50, (2, count))
-    made.flags.writeable = False
-    return made
+RESULTS, PAGE = machine.ROOT / "bench_results" / "locations.json", machine.ROOT / "docs" / "locations.md"
+BEGIN, END = "<!-- lecture:begin -->", "<!-- lecture:end -->"
+CELLS = (150.0, 300.0, 100.0)
 
 
-@functools.lru_cache(maxsize=4)
-def codes_of(k: int, count: int) -> np.ndarray:
-    """Half of them the middle one of k values, whose reports are judged; the others any."""
-    source = np.random.default_rng(2026)
-    middle = k // 2 + (SIDE // 2 if k == SIDE * SIDE else 0)
-    made = np.where(source.random(count) < 0.5, middle, source.integers(0, k, count)).astype(np.int32)
-    made.flags.writeable = False
-    return made
+def rows_of(result: CityResult, cell: float) -> list[dict[str, Any]]:
+    """Means over the runs, and how far from hindsight the worst run was."""
+    rows = []
+    for mechanism in NAMES:
+        best = [run[mechanism, "hindsight"].errors for run in result.runs]
+        for rule in RULES:
+            fits = [run[mechanism, rule] for run in result.runs]
+            variation, moved = result.mean(mechanism, rule)
+            ratios = [fit.errors.total_variation / one.total_variation for fit, one in zip(fits, best, strict=True)]
+            rows.append({
+                "city": result.city.name, "real": result.is_real, "cell": cell, "checkins": result.n,
+                "mechanism": mechanism, "rule": rule, "runs": len(fits), "total_variation": variation,
+                "wasserstein": moved, "iterations": [fit.iterations for fit in fits],
+                "worst_ratio_to_hindsight": max(ratios),
+                "wasserstein_of_runs": [fit.errors.wasserstein for fit in fits],
+                "total_variation_of_runs": [fit.errors.total_variation for fit in fits],
+            })  # fmt: skip
+    return rows
 
 
-@functools.cache
-def distances(k: int) -> np.ndarray:
-    """Between k places that were thrown onto a square of 10 km."""
-    x, y = np.random.default_rng(2026).uniform(0, 10, (2, k))
-    return np.hypot(x[:, None] - x, y[:, None] - y)
+def table_of(found: Sequence[dict[str, Any]]) -> list[str]:
+    """A line per city, cell and rule: both mechanisms side by side."""
+    lines = [
+        "| city, check-ins | cells | map | planar Laplace | k-RR | closer |",
+        "| --- | ---: | --- | ---: | ---: | --- |",
+    ]
+    keys = dict.fromkeys((row["city"], row["cell"], row["rule"]) for row in found)
+    for city, cell, rule in keys:
+        pair = {row["mechanism"]: row for row in found if (row["city"], row["cell"], row["rule"]) == (city, cell, rule)}
+        planar, krr = pair["planar"], pair["krr"]
+        shown = [f"{one['total_variation']:.3f} ({one['wasserstein']:.0f} m)" for one in (planar, krr)]
+        winners = {
+            measure: "planar Laplace" if planar[name] < krr[name] else "k-RR"
+            for measure, name in (("TV", "total_variation"), ("EMD", "wasserstein"))
+        }
+        who = winners["TV"] if len(set(winners.values())) == 1 else ", ".join(f"{k}: {v}" for k, v in winners.items())
+        about = RULES[rule] + (f", {ITERATIONS['planar']} / {ITERATIONS['krr']}" if rule == "ibu" else "")
+        kind = "" if planar["real"] else " (synthetic)"
+        name = f"{city}{kind}, {planar['checkins']:,}"
+        lines.append(f"| {name} | {cell:.0f} m | {about} | {shown[0]} | {shown[1]} | {who} |")
+    return lines
 
 
-@functools.cache
-def exponential() -> Any:
-    return fd.ExponentialMetric(epsilon=EPSILON, distance=distances(VALUES), unit="km")
+def write_page(found: Sequence[dict[str, Any]]) -> None:
+    """Put the table between the markers of docs/locations.md."""
+    text = PAGE.read_text()
+    before, after = text.index(BEGIN) + len(BEGIN), text.index(END)
+    PAGE.write_text(text[:before] + "\n" + "\n".join(table_of(found)) + "\n" + text[after:])
 
 
-@functools.cache
-def grid(kind: Any) -> Any:
-    return kind(epsilon=EPSILON, shape=(SIDE, SIDE), cell=1.0, unit="km")
+@click.command()
+@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Folder of real check-ins.")
+@click.option("--runs", default=10, show_default=True, help="Samples and noise drawn anew so often.")
+def main(data: Path | None, runs: int) -> None:
+    """Repeat the experiment at three sizes of cells; write raw numbers and the table of docs/locations.md.
+
+    \b
+    Example:
+      python -m benchmarks.locations --data path/to/gowalla
+    """
+    console, found = Console(stderr=True), []
+    for cell in CELLS:
+        console.print(f"cells of {cell:g} m", highlight=False)
+        for result in lecture(data, cell=cell, runs=runs, rng=fd.Rng.unsafe_seed(20261116)):
+            found += rows_of(result, cell)
+    RESULTS.write_text(json.dumps({**machine.commit(), "rows": found}, indent=1) + "\n")
+    write_page(found)
+    console.print(f"wrote {RESULTS.name} and {PAGE.name}", highlight=False)
 
 
-def judge_points(_job: Job, found: Any, points: np.ndarray) -> float:
-    """Distances follow the gamma law of shape 2, directions are uniform; the grid of a metre is too fine to be seen."""
-    from scipy import stats
-
-    away = np.asarray(found) - points
-    gamma, uniform = stats.gamma(2, scale=1 / EPSILON), stats.uniform(-math.pi, 2 * math.pi)
-    radii = p_value(Law(gamma.cdf, gamma.ppf), np.hypot(*away))
-    return min(1.0, 2 * min(radii, p_value(Law(uniform.cdf, uniform.ppf), np.arctan2(away[1], away[0]))))
-
-
-def judge_row(job: Job, reports: np.ndarray, codes: np.ndarray) -> float:
-    """The reports of the commonest value follow its row of the channel, by chi-square; rare ones are counted as one."""
-    from scipy import stats
-
-    true = np.bincount(codes).argmax()
-    seen = np.bincount(reports[codes == true], minlength=job.domain)
-    expected = job.mechanism().channel().row(true) * seen.sum()
-    often = expected >= 10
-    rest = [seen[~often].sum()], [expected[~often].sum()]
-    keep = rest[1][0] >= 10
-    if not keep and abs(rest[0][0] - rest[1][0]) > 10 + 8 * math.sqrt(rest[1][0]):
-        return 0.0
-    seen = np.concatenate([seen[often], rest[0]]) if keep else seen[often]
-    expected = np.concatenate([expected[often], rest[1]]) if keep else expected[often]
-    return float(stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue)
-
-
-def fastdp_points(job: Job, points: np.ndarray) -> Call:
-    fd.set_threads(1)
-    mechanism, (x, y) = job.mechanism(), points
-    return lambda: mechanism.randomize(x, y)
-
-
-def _moved(points: np.ndarray, source: Any, radius: Callable[[], np.ndarray]) -> Call:
-    x, y = points
-
-    def call() -> tuple[np.ndarray, np.ndarray]:
-        r, turn = radius(), 2 * math.pi * source.random(x.size)
-        return x + r * np.cos(turn), y + r * np.sin(turn)
-
-    return call
-
-
-def numpy_points(_job: Job, points: np.ndarray) -> Call:
-    """A radius of the gamma law and a uniform direction."""
-    source = np.random.default_rng()
-    return _moved(points, source, lambda: source.gamma(2.0, 1 / EPSILON, points.shape[1]))
-
-
-def scipy_points(_job: Job, points: np.ndarray) -> Call:
-    """The radius by inverting its distribution with Lambert's W, as in the paper. [Andres et al. 2013]"""
-    from scipy.special import lambertw
-
-    source = np.random.default_rng()
-
-    def radius() -> np.ndarray:
-        share = source.random(points.shape[1])
-        return -(lambertw((share - 1) / math.e, -1).real + 1) / EPSILON
-
-    return _moved(points, source, radius)
-
-
-def _clamped(row: np.ndarray, column: np.ndarray) -> np.ndarray:
-    return np.clip(row, 0, SIDE - 1) * SIDE + np.clip(column, 0, SIDE - 1)
-
-
-def numpy_cells(_job: Job, cells: np.ndarray) -> Call:
-    """A radius and a direction, rounded to cells and clamped to the grid."""
-    source = np.random.default_rng()
-
-    def call() -> np.ndarray:
-        r, turn = source.gamma(2.0, 1 / EPSILON, cells.size), 2 * math.pi * source.random(cells.size)
-        row, column = np.divmod(cells, SIDE)
-        return _clamped(
-            np.rint(row + r * np.sin(turn)).astype(np.int32), np.rint(column + r * np.cos(turn)).astype(np.int32)
-        )
-
-    return call
-
-
-def numpy_offsets(_job: Job, cells: np.ndarray) -> Call:
-    """An offset by searching the sums of all masses, then clamped to the grid."""
-    source = np.random.default_rng()
-    steps = np.arange(-SIDE, SIDE + 1)
-    masses = np.exp(-EPSILON * np.hypot(steps[:, None], steps)).ravel()
-    sums = np.cumsum(masses / masses.sum())[:-1]
-
-    def call() -> np.ndarray:
-        down, across = np.divmod(np.searchsorted(sums, source.random(cells.size), side="right"), steps.size)
-        row, column = np.divmod(cells, SIDE)
-        return _clamped(row + down - SIDE, column + across - SIDE)
-
-    return call
-
-
-def numpy_rows(job: Job, codes: np.ndarray) -> Call:
-    """All rows' sums end to end, so that one search serves every record."""
-    source = np.random.default_rng()
-    matrix = job.mechanism().channel().dense()
-    k = len(matrix)
-    sums = np.cumsum(matrix, axis=1)
-    sums[:, -1] = 1.0
-    ends = (sums + np.arange(k)[:, None]).ravel()
-    return lambda: np.searchsorted(ends, codes + source.random(codes.size), side="right") - codes * k
-
-
-def _cells(name: str, mechanism: Any, what: str) -> Job:
-    return Job(
-        name, "locations", name, "int32", f"{what} on 100 x 100 cells, epsilon {EPSILON} a side",
-        functools.partial(grid, mechanism), unit="reports", size=4_000_000, domain=SIDE * SIDE,
-        make=functools.partial(codes_of, SIDE * SIDE), judge=judge_row, random=2,
-    )  # fmt: skip
-
-
-JOBS = (
-    Job(
-        "planar-laplace", "locations", "points", "float64",
-        f"planar Laplace, epsilon {EPSILON} per km, grid of a metre",
-        lambda: fd.PlanarLaplace(epsilon=EPSILON, unit="km"), unit="points", size=2_000_000, make=points_of,
-        judge=judge_points, random=28,
-    ),
-    _cells("grid-laplace", fd.GridLaplace, "planar Laplace"),
-    _cells("grid-geometric", fd.GridGeometric, "planar geometric"),
-    Job(
-        "exponential-metric-200", "locations", "metric", "int32",
-        f"exponential mechanism between {VALUES} places, epsilon {EPSILON} per km", exponential, unit="reports",
-        size=4_000_000, domain=VALUES, make=functools.partial(codes_of, VALUES), judge=judge_row, random=2,
-    ),
-)  # fmt: skip
-FASTDP = {"points": Way(fastdp_points)} | dict.fromkeys(("grid-laplace", "grid-geometric", "metric"), Way(fastdp_noise))
-NUMPY = {
-    "points": Way(numpy_points),
-    "grid-laplace": Way(numpy_cells),
-    "grid-geometric": Way(numpy_offsets),
-    "metric": Way(numpy_rows),
-}
-SCIPY = {"points": Way(scipy_points)}
+if __name__ == "__main__":
+    main()

@@ -76,8 +76,8 @@ def scipy_steps(job: Job, times: np.ndarray) -> Call:
 SCIPY = {"steps-sparse": Way(scipy_steps)}
 
 
-def pass_of(job: Job, times: int) -> tuple[float, float]:
-    """Bytes read and written by one pass over the channel for each time the job is done.
+def pass_of(job: Job, times: int) -> tuple[float, float, float]:
+    """Bytes read and written by one pass over the channel for each time the job is done, and how often that is.
 
     A matrix is read where there are counts: two products need one pass if they share it. What has structure need not be
     read at all, so that only the counts and two distributions are; a whole estimate needs one pass at the least.
@@ -85,7 +85,7 @@ def pass_of(job: Job, times: int) -> tuple[float, float]:
     problem = job.mechanism()
     rows, columns = problem.channel.shape
     vectors = 8 * (rows + columns)
-    return times * (vectors + _stored(problem)), times * 8 * rows
+    return times * (vectors + _stored(problem)), times * 8 * rows, times
 
 
 def _stored(problem: Problem) -> float:

@@ -69,8 +69,10 @@ def limit_table(result: dict[str, Any]) -> list[str]:
     """What the machine can do."""
     words = {
         "copy": "memcpy, 64 MB",
+        "copy-shared": "memcpy within the cache that cores share",
         "copy-cached": "memcpy within a core's cache",
         "read": "reading, 64 MB",
+        "read-shared": "reading within the cache that cores share",
         "read-cached": "reading within a core's cache",
         "aes-256-ctr": "AES-256-CTR of OpenSSL",
         "chacha20": "ChaCha20 of OpenSSL",

@@ -27,6 +27,18 @@ def number(value: float) -> str:
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:#.3g}"
 
 
+def rate(speed: float) -> str:
+    """Units per second, with a letter for thousands, millions or milliards.
+
+    >>> [rate(speed) for speed in (0.5, 870.0, 1860.0, 1.84e8, 2.3e10)]
+    ['0.500', '870', '1.86 k', '184 M', '23.0 G']
+    """
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if speed >= size:
+            return f"{number(speed / size)} {letter}"
+    return number(speed)
+
+
 def with_interval(found: Median) -> str:
     """A median and its interval."""
     return f"{number(found.value)} ({number(found.low)}–{number(found.high)})"
@@ -53,8 +65,8 @@ def share_of_limit(job: dict[str, Any], rates: dict[str, float]) -> tuple[float,
         return (ratio(times[OWN], times[job["limit"]]).value, job["limit"]) if job["limit"] in times else None
     if not rates or not job.get("moved"):
         return None
-    reads, writes = job["moved"]
-    seconds, name = limits.least_seconds(rates, reads, writes, job["random"] * times[OWN].size)
+    reads, writes, passes = job["moved"]
+    seconds, name = limits.least_seconds(rates, reads, writes, job["random"] * times[OWN].size, passes)
     return seconds / statistics.median(times[OWN].cpu), name
 
 

@@ -52,7 +52,7 @@ def job(name: str, seconds: float, *, size: int = 1000, topic: str = "noise", **
     ]
     return {
         "name": name, "topic": topic, "unit": "values", "dtype": "float64", "description": name, "random": 6.0,
-        "moved": [8.0 * size, 8.0 * size], "limit": None, "entries": entries, "quick": None,
+        "moved": [8.0 * size, 8.0 * size, 1.0], "limit": None, "entries": entries, "quick": None,
     }  # fmt: skip
 
 
@@ -71,7 +71,8 @@ def curve(name: str, axis: str, *libraries: str) -> dict[str, Any]:
 
 def run(*jobs: dict[str, Any], commit: str = "abc1234", **more: Any) -> dict[str, Any]:
     """A whole run."""
-    rates = {"copy": 1e10, "copy-cached": 3e10, "read": 2e10, "read-cached": 5e10, "aes-256-ctr": 8e9, "chacha20": 5e9}
+    rates = {"copy": 1e10, "copy-shared": 2e10, "copy-cached": 3e10, "read": 2e10, "read-shared": 3e10,
+             "read-cached": 5e10, "aes-256-ctr": 8e9, "chacha20": 5e9}  # fmt: skip
     made = {
         "format": 2, "when": "2026-01-01T00:00:00+00:00", "commit": commit, "dirty": False, "complete": True,
         "quick": False, "topic": None, "machine": MACHINE, "load": [0.0, 0.0], "versions": {"python": "3.11"},

@@ -8,7 +8,10 @@ from benchmarks import limits
 from benchmarks.limits import LARGE, SMALL, least_seconds, rates, tasks
 from tests.benchmarks.runs import limit
 
-RATES = {"read": 20.0, "copy": 10.0, "read-cached": 50.0, "copy-cached": 30.0, "keystream": 8.0}
+RATES = {
+    "read": 20.0, "copy": 10.0, "read-shared": 30.0, "copy-shared": 15.0, "read-cached": 50.0, "copy-cached": 30.0,
+    "keystream": 8.0,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -19,10 +22,16 @@ RATES = {"read": 20.0, "copy": 10.0, "read-cached": 50.0, "copy-cached": 30.0, "
         (1e9, 1e9, 4e9, 5e8, "keystream"),
         (0, 1e9, 1e9, 1.25e8, "keystream"),
         (1e5, 1e5, 0, 1e5 / 30, "copying"),
+        (4e6, 4e6, 0, 4e6 / 15, "copying"),
     ],
 )
 def test_least_seconds__is_the_slowest_of_what_must_be_done(reads, writes, random, seconds, name):
     assert least_seconds(RATES, reads, writes, random) == (pytest.approx(seconds), name)
+
+
+def test_least_seconds__bytes_that_are_used_again_stay_in_a_cache():
+    assert least_seconds(RATES, 1e9, 0, 0, times=1e4) == (pytest.approx(1e9 / 50), "reading")
+    assert least_seconds(RATES, 1e9, 0, 0, times=200) == (pytest.approx(1e9 / 30), "reading")
 
 
 def test_least_seconds__without_a_cipher_leaves_keystream_out():
@@ -39,9 +48,10 @@ def test_rates__name_the_best_cipher():
 def test_tasks__do_the_work_that_they_count(monkeypatch):
     """On small arrays: every kind is there, and its bytes are what it says."""
     monkeypatch.setattr(limits, "LARGE", LARGE // 100)
-    monkeypatch.setattr(limits, "REPEATS", 2)
+    monkeypatch.setattr(limits, "REPEATS", 20)
     found = {task.name: task for task in tasks()}
-    assert set(found) == {"copy", "copy-cached", "read", "read-cached", "aes-256-ctr", "chacha20"}
-    assert found["copy-cached"].size == 2 * SMALL
+    places = {f"{name}{place}" for name in ("copy", "read") for place in ("", "-shared", "-cached")}
+    assert set(found) == places | {"aes-256-ctr", "chacha20"}
+    assert found["copy-cached"].size == 20 * SMALL
     for task in found.values():
         task.call()

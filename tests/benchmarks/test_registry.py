@@ -96,7 +96,7 @@ def test_run__does_not_time_what_fails_its_check(monkeypatch):
     assert "does not follow its law" in failed[0]
     assert "does not work here, ValueError" in failed[1]
     assert [found["library"] for found in timed["entries"]] == ["fastdp"]
-    assert timed["moved"] == [8.0 * SIZE, 8.0 * SIZE]
+    assert timed["moved"] == [8.0 * SIZE, 8.0 * SIZE, 1.0]
     assert timed["quick"]["size"] == SIZE // 10
     assert len(timed["quick"]["cpu"]) == len(timed["entries"][0]["cpu"]) == running.ROUNDS
 

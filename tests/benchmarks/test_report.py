@@ -119,11 +119,11 @@ def test_names__cannot_break_out_of_a_picture():
 
 
 def test_share_of_limit__is_the_slowest_thing_that_must_be_done():
-    found = job("laplace-float64", 1e-3, size=1_000_000)
+    found = job("laplace-float64", 1e-3, size=2_000_000)
     rates = {"read": 2e10, "copy": 1e10, "keystream": 8e9}
     share, name = share_of_limit(found, rates)
     assert name == "copying"
-    assert share == pytest.approx(8e6 / 1e10 / 1e-3, rel=0.02)
+    assert share == pytest.approx(16e6 / 1e10 / 1e-3, rel=0.02)
     found["random"] = 64.0
     assert share_of_limit(found, rates)[1] == "keystream"
     assert share_of_limit(found, {}) is None
