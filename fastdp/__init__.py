@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fastdp.mechanisms.finite import Remapped
     from fastdp.mechanisms.gaussian import Gaussian
     from fastdp.mechanisms.geometric import Geometric
+    from fastdp.mechanisms.globe_laplace import GlobeLaplace
     from fastdp.mechanisms.grid import GridGeometric, GridLaplace
     from fastdp.mechanisms.hadamard import HadamardResponse
     from fastdp.mechanisms.hashing import LocalHashing
@@ -85,6 +86,7 @@ _HOMES = {
     "fastdp.mechanisms.finite": ("Remapped",),
     "fastdp.mechanisms.gaussian": ("Gaussian",),
     "fastdp.mechanisms.geometric": ("Geometric",),
+    "fastdp.mechanisms.globe_laplace": ("GlobeLaplace",),
     "fastdp.mechanisms.grid": ("GridGeometric", "GridLaplace"),
     "fastdp.mechanisms.hadamard": ("HadamardResponse",),
     "fastdp.mechanisms.hashing": ("LocalHashing",),
@@ -131,6 +133,7 @@ __all__ = [
     "FastDPError",
     "Gaussian",
     "Geometric",
+    "GlobeLaplace",
     "GridGeometric",
     "GridLaplace",
     "HadamardResponse",

@@ -47,8 +47,7 @@ class GlobeLaplace:
     36 random bytes per point and more for some. [Andres et al. 2013; Chatzikokolakis et al. 2013]
 
     >>> import fastdp as fd
-    >>> from fastdp.mechanisms.globe_laplace import GlobeLaplace
-    >>> mechanism = GlobeLaplace(epsilon=0.7, unit="km")
+    >>> mechanism = fd.GlobeLaplace(epsilon=0.7, unit="km")
     >>> latitude, longitude = mechanism.randomize(48.86, 2.33, rng=fd.Rng.unsafe_seed(7))
     >>> mechanism.privacy
     Privacy(epsilon=0.7..., unit='1 km', neighbours='replace')
