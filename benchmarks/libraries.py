@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks import estimation, files, local_ways, locations, problems, rivals, ways
+from benchmarks import estimation, files, local_ways, points, problems, rivals, ways
 from benchmarks.ways import Way
 
 
@@ -57,7 +57,7 @@ _ALL = (
         | {"keystream": Way(ways.fastdp_keystream, exact=ways.openssl_in_lane_order)}
         | local_ways.FASTDP
         | estimation.FASTDP
-        | locations.FASTDP
+        | points.FASTDP
         | files.FASTDP,
         module="fastdp",
         package="fastdp",
@@ -65,7 +65,7 @@ _ALL = (
     Library(
         "memcpy",
         "numpy.copyto into an array that exists",
-        dict.fromkeys((*_NOISES, "krr", "keystream", *local_ways.FASTDP, *locations.FASTDP), _COPY),
+        dict.fromkeys((*_NOISES, "krr", "keystream", *local_ways.FASTDP, *points.FASTDP), _COPY),
     ),
     Library(
         "numpy",
@@ -73,13 +73,13 @@ _ALL = (
         ways.numpy_ways(np.random.default_rng)
         | local_ways.numpy_ways(np.random.default_rng)
         | estimation.NUMPY
-        | locations.NUMPY,
+        | points.NUMPY,
         package="numpy",
     ),
     Library(
         "scipy",
         "its own distributions, Lambert's W for points, sparse products for sparse channels; unsafe",
-        rivals.SCIPY | locations.SCIPY | problems.SCIPY,
+        rivals.SCIPY | points.SCIPY | problems.SCIPY,
         module="scipy.stats",
         package="scipy",
     ),

@@ -12,8 +12,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from benchmarks.libraries import LIBRARIES
-
 ROOT = Path(__file__).parent.parent
 
 
@@ -62,6 +60,8 @@ def signature(machine: dict[str, Any]) -> str:
 
 def versions() -> dict[str, str]:
     """Python's version and those of every package that takes part."""
+    from benchmarks.libraries import LIBRARIES
+
     found = {"python": platform.python_version()}
     packages = [library.package for library in LIBRARIES.values() if library.package]
     for package in (*packages, "numba", "llvmlite", "scipy"):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks import estimation_jobs, files, jobs, locations
+from benchmarks import estimation_jobs, files, jobs, points
 from benchmarks.job import CheckError, Job
 from benchmarks.laws import p_value
 from benchmarks.libraries import LIBRARIES, Library
@@ -15,7 +15,7 @@ from benchmarks.ways import Call, Way
 ALPHA = 1e-4
 QUICK = 10
 """A quick run gives every job a tenth of its input."""
-JOBS = (*jobs.JOBS, *locations.JOBS, *estimation_jobs.JOBS, *files.JOBS)
+JOBS = (*jobs.JOBS, *points.JOBS, *estimation_jobs.JOBS, *files.JOBS)
 TOPICS = tuple(dict.fromkeys(job.topic for job in JOBS))
 
 
