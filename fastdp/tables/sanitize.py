@@ -117,6 +117,7 @@ class Job:
             types |= self._group_types(group)
         if not types:
             raise ParameterError("sanitize: the plan drops every column; nothing would be written")
+        types = {name: _without_views(kind) for name, kind in types.items()}
         self.schema = pa.schema([pa.field(name, types[name]) for name in self.source.schema.names if name in types])
         self._entries = [plan.columns[name] for name in self.schema.names if name in plan.columns]
         kept = {entry.column for entry in self._entries if entry.action == "keep"}
@@ -268,6 +269,13 @@ def _withheld(what: str) -> Iterator[None]:
 def _has_labels(entry: Entry) -> bool:
     domain = getattr(entry.mechanism, "domain", None)
     return domain is not None and domain.labels is not None and isinstance(domain.labels[0], str)
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    """Labels that come as views are released as plain text, as kept ones are: views cannot be put in another order."""
+    import pyarrow as pa
+
+    return pa.large_string() if pa.types.is_string_view(kind) else kind
 
 
 def _seldom_repeats(kind: pa.DataType) -> bool:

@@ -12,6 +12,7 @@ job, so they have no names: when the process ends, however it ends, they are gon
 from __future__ import annotations
 
 import contextlib
+import logging
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,7 @@ KEY = "key"
 HALF_BITS, KEY_BITS = 31, 62
 SPLIT_BITS = 6
 """Bits of a key that choose among the files of one level."""
+log = logging.getLogger("fastdp.tables")
 
 
 def random_keys(count: int, rng: Rng) -> np.ndarray:
@@ -89,6 +91,11 @@ class Shuffler:
             for start in range(0, len(order), rows):
                 yield from values.take(order[start : start + rows]).combine_chunks().to_batches()
 
+    @property
+    def where(self) -> str:
+        """Where the rows wait."""
+        return "from temporary files" if self._pile.is_spilled else "from memory"
+
     def close(self) -> None:
         self._pile.close()
 
@@ -101,6 +108,10 @@ class _Pile:
         self._held: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
         self._files: list[_Spill] = []
+
+    @property
+    def is_spilled(self) -> bool:
+        return bool(self._files)
 
     def add(self, batch: pa.RecordBatch) -> None:
         if self._files:
@@ -200,6 +211,7 @@ class ShuffledSink:
         self._shuffler.add(batch)
 
     def finish(self, receipt: Receipt) -> None:
+        log.info("all rows are in; releasing them in a random order, %s", self._shuffler.where)
         Pipeline().run(self._shuffler.batches(), lambda batch: batch, self._sink.write)
         self._shuffler.close()
         self._sink.finish(receipt)

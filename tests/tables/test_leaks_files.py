@@ -167,11 +167,15 @@ def as_tables(plan):
 
 
 def in_python(given, plan, name, options, found) -> int:
+    said = io.TextIOWrapper(io.BytesIO())
     try:
-        result = fd.sanitize(given, plan, name, **options)
+        with patch("sys.stdout", said):
+            result = fd.sanitize(given, plan, name, **options)
     except fd.FastDPError as error:
         found.append("".join(traceback.format_exception(error)).encode())
         return 3
+    finally:
+        found.append(said.buffer.getvalue())
     if name is None:
         found += [raw(result), as_ipc(result)]
     return 0

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from scipy.stats import chisquare, norm
@@ -128,6 +129,30 @@ def test_columns__may_have_any_name():
     table = pa.table({"key": ["a", "b"], "key_": ["c", "d"]})
     result = sanitize(table, Plan(columns={"key": "keep", "key_": "keep"}), shuffle=True)
     assert sorted(result.to_pydict()["key"]) == ["a", "b"]
+
+
+KRR = {"mechanism": "krr", "epsilon": 1.0, "domain": ["a", "b"], "nulls": "public"}
+
+
+@pytest.mark.parametrize("entry", ["keep", KRR])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.string_view(),
+        pa.large_string(),
+        pa.dictionary(pa.int8(), pa.string()),
+        pa.run_end_encoded(pa.int32(), pa.string()),
+    ],
+)
+def test_columns__may_have_any_encoding(tmp_path, monkeypatch, entry, kind):
+    monkeypatch.setattr(shuffle, "MEMORY", 100)
+    values = pa.array(["a", "b", None] * 20)
+    values = values.cast(kind) if not pa.types.is_run_end_encoded(kind) else pc.run_end_encode(values)
+    for output in (None, tmp_path / "o.arrow"):
+        result = sanitize(pa.table({"x": values}), Plan(columns={"x": entry}), output, shuffle=True)
+        table = result if output is None else pa.ipc.open_file(pa.OSFile(str(output))).read_all()
+        assert (table.num_rows, table["x"].null_count) == (60, 20)
+        assert set(table["x"].to_pylist()) == {"a", "b", None}
 
 
 def test_spilled_rows__have_no_name_and_go_away(tmp_path, monkeypatch):
