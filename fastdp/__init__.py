@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from fastdp.parallel import get_threads, set_threads
     from fastdp.privacy import Privacy
     from fastdp.random import Rng
+    from fastdp.tables.estimate import estimate_table
     from fastdp.tables.plan import Plan
     from fastdp.tables.sanitize import sanitize
 
@@ -112,6 +113,7 @@ _HOMES = {
     "fastdp.parallel": ("get_threads", "set_threads"),
     "fastdp.privacy": ("Privacy",),
     "fastdp.random": ("Rng",),
+    "fastdp.tables.estimate": ("estimate_table",),
     "fastdp.tables.plan": ("Plan",),
     "fastdp.tables.sanitize": ("sanitize",),
 }  # fmt: skip
@@ -174,6 +176,7 @@ __all__ = [
     "UnsafeRngError",
     "__version__",
     "estimate",
+    "estimate_table",
     "get_threads",
     "ibu",
     "invert",
