@@ -17,12 +17,12 @@ BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 def number(value: float) -> str:
     """Three digits that matter, thousands apart.
 
-    >>> [number(value) for value in (1234.5, 45.67, 3.14159, 0.01234)]
-    ['1,234', '45.7', '3.14', '0.0123']
+    >>> [number(value) for value in (1234.5, 99.99, 45.67, 3.14159, 0.01234)]
+    ['1,234', '100', '45.7', '3.14', '0.0123']
     """
-    if abs(value) >= 100:
+    if abs(value) >= 99.95:  # which would be rounded to four digits
         return f"{value:,.0f}"
-    if abs(value) >= 10:
+    if abs(value) >= 9.995:
         return f"{value:.1f}"
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:#.3g}"
 

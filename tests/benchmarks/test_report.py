@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import plots, report, sections
+from benchmarks import plots, report, scaling, sections, svg, tables
 from benchmarks.svg import Line, line_chart
 from benchmarks.tables import BEGIN, END, readme_block, share_of_limit
 from tests.benchmarks.runs import MACHINE, job, run
@@ -150,3 +151,11 @@ def test_committed_report__is_what_the_committed_runs_give():
         pytest.skip("no stored runs here")
     for path, text in report.wanted(report.runs()).items():
         assert path.read_text() == text, f"{path.name}: run python -m benchmarks.report"
+
+
+@pytest.mark.parametrize("module", [tables, svg, scaling])
+def test_examples__are_true(module):
+    """Those of the package are run where it is; the suite lies beside it."""
+    found = doctest.testmod(module)
+    assert found.attempted
+    assert not found.failed
