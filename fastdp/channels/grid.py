@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,10 @@ from fastdp.channels.dense import ROW_TOLERANCE
 from fastdp.channels.observed import Observed
 from fastdp.channels.planar import geometric_masses, laplace_masses
 from fastdp.errors import ParameterError
-from fastdp.kernels.grid import (
-    add_ends,
-    add_tails,
-    apply_spectrum,
-    crop_spread,
-    crop_sums,
-    spread_ends,
-    spread_tails,
-)
+from fastdp.kernels.fourier import Transform
+from fastdp.kernels.grid import Tables, apply_grid, scratch_size
 from fastdp.kernels.likelihood import step_weights
+from fastdp.kernels.vectors import LANES
 
 
 class GridChannel(Channel):
@@ -31,7 +25,8 @@ class GridChannel(Channel):
     Cells are numbered row by row. ``masses`` are the probabilities of the offsets, an array with odd sides and offset
     (0, 0) in its middle. Products take O(N log N) time and O(N) memory, by Fourier transforms of twice the grid's
     sides. These give what falls inside; what goes beyond a side is added to it from sums of products with the masses
-    beyond, transformed along the side, so that no transform has to cover the plane around the grid.
+    beyond, transformed along the side, so that no transform has to cover the plane around the grid. Masses that are the
+    same under both reflections have real transforms, which take half the memory.
 
     Transforms are off by some 1e-17 whatever the size of a product, so that in gradients no probability of an output
     counts as less than 2**-52 of the likeliest entry's.
@@ -50,7 +45,6 @@ class GridChannel(Channel):
         if not masses.min() >= 0 or not abs(masses.sum() - 1) <= ROW_TOLERANCE:
             raise ParameterError(f"GridChannel: masses must be probabilities that sum to 1 within {ROW_TOLERANCE:g}")
         self._masses = _clip(_clip(masses, self.grid[0]).T, self.grid[1]).T.copy()
-        self._fft: Any = _transforms()
         self._plan()
 
     @classmethod
@@ -70,39 +64,30 @@ class GridChannel(Channel):
         return cls(geometric_masses(rate, max(shape)), shape)
 
     def _plan(self) -> None:
-        """The spectrum of the offsets, and what lies beyond each side, transformed along it."""
-        rows, columns = self.grid
-        fft, masses = self._fft, self._masses
-        self._lengths = _fast_length(2 * rows - 1), _fast_length(2 * columns - 1)
-        wrapped = np.zeros(self._lengths)
-        lags = np.arange(-rows + 1, rows)[:, None], np.arange(-columns + 1, columns)
-        wrapped[lags] = masses
-        spectrum = fft.fft(fft.rfft(wrapped, axis=1), axis=0)
-        even = np.array_equal(masses, masses[::-1, ::-1])  # then it is real
-        self._spectrum = np.ascontiguousarray(spectrum.real) if even else spectrum
-        self._adjoint = self._spectrum if even else spectrum.conj()
-        low, high = _strict_tails(masses)
-        left, right = _strict_tails(masses.T)
-        self._sides = tuple(self._along(tail, self._lengths[1]) for tail in (low, high))
-        self._ends = tuple(self._across(tail).view(np.float64) for tail in (left, right))
-        corners = [_strict_tails(tail.T) for tail in (low, high)]
-        self._corners = np.stack([tail.T.reshape(-1) for pair in corners for tail in pair])
+        """Tables in the order of the transforms: waves inside the grid, and what goes beyond its sides and corners."""
+        (rows, columns), masses = self.grid, self._masses
+        halves = [Transform(Transform.fast_length(rows), quarter) for quarter in (1, 3)]
+        down, along = halves[0], Transform(Transform.fast_length(columns), 1)
+        waves = along.values(masses) / (2 * down.length * along.length)
+        sides, ends = _strict_tails(masses), _strict_tails(masses.T)
+        corners = [tail.T for side in sides for tail in _strict_tails(side.T)]
+        tables = Tables(
+            down=down.stages,
+            down_factors=np.stack([half.factors for half in halves]),
+            along=along.stages,
+            along_factors=along.factors,
+            spectrum=np.stack([_blocks(half.values(waves.T).T, down.length) for half in halves]),
+            sides=np.stack([_blocks(along.values(tails) / along.length, rows) for tails in sides]),
+            ends=np.stack([_blocks(down.values(tails).T / down.length, down.length) for tails in ends]),
+            corners=np.stack([_blocks(tails, _whole(down.length))[:, :, 0] for tails in corners]),
+        )
+        symmetric = np.array_equal(masses, masses[::-1]) and np.array_equal(masses, masses[:, ::-1])
+        if symmetric:
+            self._tables = self._adjoint = _each(tables, lambda table: np.ascontiguousarray(table[..., :1, :]))
+        else:
+            self._tables, self._adjoint = tables, _each(tables, lambda table: table * [[1.0], [-1.0]])
+        self._scratch = scratch_size(tables)
         self._largest = float(masses.max())
-
-    def _along(self, tails: np.ndarray, length: int) -> np.ndarray:
-        """Rows of offsets -m + 1 .. m - 1, transformed."""
-        m = (tails.shape[1] + 1) // 2
-        wrapped = np.zeros((len(tails), length))
-        wrapped[:, np.arange(-m + 1, m)] = tails
-        return self._fft.rfft(wrapped, axis=1)
-
-    def _across(self, tails: np.ndarray) -> np.ndarray:
-        """The tails of each column, transformed along their offsets and, conjugate, along the columns."""
-        rows, width = self.grid[0], self._lengths[1]
-        wrapped = np.zeros((len(tails), self._lengths[0]))
-        wrapped[:, np.arange(-rows + 1, rows)] = tails
-        both = self._fft.ifft(self._fft.fft(wrapped, axis=1), width, axis=0)
-        return np.ascontiguousarray(both[: width // 2 + 1].T)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -130,36 +115,15 @@ class GridChannel(Channel):
         return out
 
     def _forward(self, p: np.ndarray) -> np.ndarray:
-        fft, (rows, columns), (height, width) = self._fft, self.grid, self._lengths
-        lines = fft.rfft(p.reshape(rows, columns), width, axis=1)
-        both = fft.fft(lines, height, axis=0)
-        ends = np.empty((2, height), np.complex128)
-        add_ends(both.view(np.float64), *self._ends, width % 2 == 0, ends.view(np.float64))
-        apply_spectrum(self._spectrum, both)
-        inside = self._inverse(both)
-        add_tails(lines, *self._sides, inside[0], inside[-1])
-        out = np.empty((rows, columns))
-        crop_sums(fft.irfft(inside, width, axis=1), fft.ifft(ends, axis=1).view(np.float64), self._corners @ p, out)
-        return out.reshape(-1)
+        return self._apply(self._tables, p, back=False)
 
     def _backward(self, w: np.ndarray) -> np.ndarray:
-        fft, (rows, columns), (height, width) = self._fft, self.grid, self._lengths
-        cells = w.reshape(rows, columns)
-        lines = fft.rfft(cells, width, axis=1)
-        both = fft.fft(lines, height, axis=0)
-        apply_spectrum(self._adjoint, both)
-        ends = fft.fft(np.ascontiguousarray(cells[:, [0, -1]].T) * width, height, axis=1).view(np.float64)
-        spread_ends(*self._ends, ends[0], ends[1], both.view(np.float64))
-        inside = self._inverse(both)
-        spread_tails(*self._sides, lines[0], lines[-1], inside)
-        out = np.empty((rows, columns))
-        crop_spread(fft.irfft(inside, width, axis=1), cells, self._corners.reshape(4, rows, columns), out)
-        return out.reshape(-1)
+        return self._apply(self._adjoint, w, back=True)
 
-    def _inverse(self, both: np.ndarray) -> np.ndarray:
-        """The rows of the grid, transformed back; ``both`` is given up."""
-        place = {} if self._fft is np.fft else {"overwrite_x": True}
-        return self._fft.ifft(both, axis=0, **place)[: self.grid[0]]
+    def _apply(self, tables: Tables, values: np.ndarray, *, back: bool) -> np.ndarray:
+        out = np.empty(self.grid)
+        apply_grid(tables, back, values.reshape(self.grid), np.empty(self._scratch), out)
+        return out.reshape(-1)
 
     def prepare(self, counts: Any) -> Observed:
         return _ObservedGrid(self, counts, self._largest) if np.ndim(counts) < 2 else super().prepare(counts)
@@ -179,25 +143,23 @@ class _ObservedGrid(Observed):
         return np.maximum(g, 0.0, out=g), total
 
 
-def _transforms() -> Any:
-    """Fourier transforms: scipy's where it is there, which are a tenth faster here, else numpy's."""
-    try:
-        return importlib.import_module("scipy.fft")
-    except ImportError:
-        return np.fft
+def _whole(count: int) -> int:
+    """So many or the next multiple of the lanes of a vector."""
+    return -(-count // LANES) * LANES
 
 
-def _fast_length(least: int) -> int:
-    """The smallest 2**a 3**b 5**c from ``least`` on."""
-    length = least
-    while True:
-        rest = length
-        for prime in (2, 3, 5):
-            while rest % prime == 0:
-                rest //= prime
-        if rest == 1:
-            return length
-        length += 1
+def _blocks(values: np.ndarray, height: int) -> np.ndarray:
+    """A table in blocks of so many rows, 0 where it has none: blocks, rows, real and imaginary parts, lanes."""
+    rows, columns = values.shape
+    wide = np.zeros((height, _whole(columns)), np.complex128)
+    wide[:rows, :columns] = values
+    parts = np.stack((wide.real, wide.imag)).reshape(2, height, -1, LANES)
+    return np.ascontiguousarray(parts.transpose(2, 1, 0, 3))
+
+
+def _each(tables: Tables, change: Callable[[np.ndarray], np.ndarray]) -> Tables:
+    """The tables with those of complex numbers changed."""
+    return tables._replace(**{name: change(getattr(tables, name)) for name in ("spectrum", "sides", "ends")})
 
 
 def _clip(masses: np.ndarray, size: int) -> np.ndarray:
@@ -206,8 +168,8 @@ def _clip(masses: np.ndarray, size: int) -> np.ndarray:
     if reach <= most:
         return np.pad(masses, ((most - reach, most - reach), (0, 0)))
     inside = masses[reach - most : reach + most + 1].copy()
-    inside[0] += masses[: reach - most].sum(axis=0)
-    inside[-1] += masses[reach + most + 1 :].sum(axis=0)
+    for end, rows in ((0, masses), (-1, masses[::-1])):  # from outside in, so that what is symmetric stays so
+        inside[end] += np.ascontiguousarray(rows[: reach - most]).sum(axis=0)
     return inside
 
 

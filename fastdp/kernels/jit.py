@@ -111,6 +111,15 @@ def inlined(function: Callable[..., Any]) -> Any:
     return numba.njit(**OPTIONS, forceinline=True)(function)
 
 
+def pasted(function: Callable[..., Any]) -> Any:
+    """Put a part of a kernel into it before that is compiled: for parts of one kernel, large but used once.
+
+    Parts that are ``inlined`` are compiled by themselves and then again with their callers: 6.3 s for products on grids
+    and not 2.5.
+    """
+    return numba.njit(**OPTIONS, inline="always")(function)
+
+
 def summed(function: Callable[..., Any]) -> Any:
     """Compile a sum into its callers, added up in whatever order is fastest; no other rule of arithmetic is given up.
 

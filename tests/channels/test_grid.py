@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -126,31 +127,47 @@ def test_border__without_the_outside_is_noticed():
     masses = random_masses(9, 7)
     expected = grid(masses, 4, 5)
     p = np.random.default_rng(1).dirichlet(np.ones(20))
-    for name in ("_sides", "_ends", "_corners"):
-        for part in range(4 if name == "_corners" else 2):
+    for name in ("sides", "ends", "corners"):
+        for part in range(4 if name == "corners" else 2):
             channel = GridChannel(masses, (4, 5))
-            kept = [tail.copy() for tail in getattr(channel, name)]
-            kept[part][:] = 0
-            setattr(channel, name, np.stack(kept) if name == "_corners" else tuple(kept))
+            for tables in ("_tables", "_adjoint"):
+                kept = getattr(getattr(channel, tables), name).copy()
+                kept[part] = 0
+                setattr(channel, tables, getattr(channel, tables)._replace(**{name: kept}))
             assert np.abs(channel.forward(p) - p @ expected).max() > 1e-3
             assert np.abs(channel.backward(p) - expected @ p).max() > 1e-3
 
 
-def test_grid__without_scipy(monkeypatch):
-    """numpy's transforms give the same."""
-    import importlib
+@pytest.mark.parametrize("shape", [(1, 1), (1, 23), (17, 1), (2, 3), (8, 8), (9, 17), (16, 7), (13, 26), (25, 10)])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_products__at_sizes_around_those_of_vectors_and_transforms(shape, symmetric):
+    """Blocks with lanes to spare, transforms longer than the grid, and masses that reach past it or not as far."""
+    for sides in ((5, 7), (41, 61)):
+        masses = random_masses(*sides)
+        if symmetric:
+            masses = (masses + masses[::-1]) / 2
+            masses = (masses + masses[:, ::-1]) / 2
+        channel, matrix = GridChannel(masses, shape), grid(masses, *shape)
+        assert (channel._tables.spectrum.shape[3] == 1) == symmetric or shape == (1, 1)
+        source = np.random.default_rng([*shape, *sides])
+        p, w = source.dirichlet(np.ones(len(matrix))), source.normal(size=len(matrix))
+        assert np.abs(channel.forward(p) - p @ matrix).max() < 1e-14
+        assert np.abs(channel.backward(w) - matrix @ w).max() < 1e-14
 
-    with_scipy = GridChannel(random_masses(5, 7), (6, 9))
 
-    def missing(name):
-        raise ImportError(name)
+def test_laplace__on_a_grid_that_is_no_square_has_real_tables():
+    """Masses that are clipped on one side stay symmetric to the last bit."""
+    assert GridChannel.laplace(0.3, (9, 31))._tables.spectrum.shape[3] == 1
+    assert GridChannel.geometric(0.3, (31, 9))._tables.spectrum.shape[3] == 1
 
-    monkeypatch.setattr(importlib, "import_module", missing)
-    without = GridChannel(random_masses(5, 7), (6, 9))
-    assert without._fft is np.fft
-    p = np.random.default_rng(1).dirichlet(np.ones(54))
-    assert np.allclose(with_scipy.forward(p), without.forward(p), atol=1e-16)
-    assert np.allclose(with_scipy.backward(p), without.backward(p), atol=1e-15)
+
+def test_products__of_many_threads_are_those_of_one():
+    """Each product has its own scratch."""
+    channel = GridChannel.laplace(0.5, (40, 50))
+    inputs = np.random.default_rng(1).dirichlet(np.ones(2000), 64)
+    with ThreadPoolExecutor(4) as pool:
+        outputs = list(pool.map(channel.forward, inputs))
+    assert np.array_equal(outputs, channel.forward(inputs))
 
 
 def test_gradient__is_never_negative():
