@@ -54,9 +54,9 @@ def calibration(result: CityResult) -> list[str]:
     )
     round_ = (
         f"Planar Laplace noise with epsilon ln 2 = {math.log(2):.4f} per {step:.0f} m: ln 8 at three times that, "
-        f"{REACH:.0f} m, the radius of a disc of 1 km² (as implemented {planar.epsilon_at(REACH):.6f}). Within the "
-        "square kilometre around where one is, planar Laplace noise protects by ln 8 or better, as k-RR does; farther "
-        f"away it protects less, by {most:.1f} from corner to corner."
+        f"{REACH:.0f} m, the radius of a disc of 1 km² ({planar.epsilon_at(REACH):.4f} with the rounding to metres). "
+        "Within the square kilometre around where one is, planar Laplace noise protects by ln 8 or better, "
+        f"as k-RR does; farther away it protects less, by {most:.1f} from corner to corner."
     )
     steps = (
         f"IBU takes {ITERATIONS['planar']} iterations for planar Laplace noise and {ITERATIONS['krr']} for k-RR, both "
