@@ -22,7 +22,10 @@ def measure(benchmark: Any, request: pytest.FixtureRequest) -> Callable[[Entry],
     def run(entry: Entry) -> None:
         if entry.library.missing:
             pytest.skip(entry.library.missing)
-        size = entry.size(quick=request.config.getoption("--quick"))
+        quick = request.config.getoption("--quick")
+        if quick and entry.job.heavy:
+            pytest.skip("too much for a quick run")
+        size = entry.size(quick=quick)
         call = entry.setup(size)
         p_value = entry.check(call, size)
         benchmark.group = f"{entry.job.name}, {size:,} {entry.job.unit}"  # pytest compares only equal work

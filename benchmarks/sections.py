@@ -7,9 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks import limits
-from benchmarks.tables import OWN, curve_lines, number, rival_table, speed_table, table, times_of, with_interval
+from benchmarks.tables import (
+    OWN,
+    curve_lines,
+    number,
+    rival_table,
+    share_of_limit,
+    speed_table,
+    table,
+    times_of,
+    with_interval,
+)
 from benchmarks.timing import Times, median, ratio
 
+FURTHEST = 10
 PICTURES = {
     "ratios": "Speed beside rivals",
     "throughput": "Throughput against the number of values",
@@ -79,6 +90,14 @@ def limit_table(result: dict[str, Any]) -> list[str]:
     }
     rates = limits.rates(result["limits"])
     return table(["limit", "GB/s"], [[words[name], number(rates[name] / 1e9)] for name in words if name in rates])
+
+
+def furthest_table(result: dict[str, Any]) -> list[str]:
+    """The jobs furthest from what the machine allows, the worst first."""
+    rates = limits.rates(result["limits"])
+    found = [(share_of_limit(job, rates), job["name"]) for job in result["jobs"]]
+    worst = sorted((share[0], name, share[1]) for share, name in found if share is not None)[:FURTHEST]
+    return table(["job", "limit", "share"], [[name, limit, f"{100 * share:.2g} %"] for share, name, limit in worst], 2)
 
 
 def file_table(jobs: list[dict[str, Any]]) -> list[str]:
@@ -155,7 +174,16 @@ def latest(result: dict[str, Any], pictures: Sequence[str]) -> str:
         lines += ["", f"![{PICTURES[name]}]({name}.svg)"]
     if result.get("limits"):
         lines += ["", "## What the machine can do", "", *limit_table(result)]
-        lines += ["", "A job's limit is the slowest of these for the bytes that it must read, write and draw."]
+        lines += [
+            "",
+            "A job's limit is the slowest of these for the bytes that it must read, write and draw; that of a",
+        ]
+        lines += [
+            "job on files is pyarrow's plain copy. Arithmetic counts for nothing, so jobs that compute much for few"
+        ]
+        lines += ["bytes lie far from it."]
+        if result["jobs"]:
+            lines += ["", "### Furthest from their limits", "", *furthest_table(result)]
     if result["jobs"]:
         lines += ["", "## Speed beside rivals", "", *speed_table(result)]
         lines += ["", "## Speed of each library", "", *rival_table(result)]

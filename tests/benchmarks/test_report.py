@@ -139,6 +139,13 @@ def test_latest__tells_limits_noise_and_files_by_both_clocks():
         assert expected in text
 
 
+def test_latest__lists_the_jobs_furthest_from_their_limits_first():
+    jobs = [job(f"job{i}", 1e-6 * (i + 1)) for i in range(12)]
+    text = sections.latest(run(*jobs), []).split("### Furthest")[1].split("## Speed")[0]
+    named = [line.split(" ")[1] for line in text.splitlines() if line.startswith("| job") and "limit" not in line]
+    assert named == [f"job{i}" for i in range(11, 1, -1)]
+
+
 def test_readme_block__stays_between_its_markers():
     block = readme_block(RUN)
     assert block.startswith(BEGIN)
