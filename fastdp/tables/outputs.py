@@ -75,11 +75,18 @@ class Output:
         """Where the output's disk is; None for standard output."""
         return None if self.target.path is None else self.target.path.parent
 
-    def open(self, schema: pa.Schema, plain: set[str], receipt: Receipt) -> Sink:
-        """The sink; ``receipt`` is for formats that state it before the rows."""
+    def open(
+        self, schema: pa.Schema, plain: set[str], receipt: Receipt, *, dictionaries: pa.Schema | None = None
+    ) -> Sink:
+        """The sink; ``receipt`` is for formats that state it before the rows.
+
+        ``dictionaries`` is the schema of the batches to come if some text of a Parquet file comes in dictionaries.
+        """
         if self.kind == FOLDER:
             return FolderSink(self.target, schema, plain, receipt)
         if self.kind == "parquet":
+            if dictionaries is not None:
+                return ParquetSink(self.target, dictionaries, plain, stated=schema)
             return ParquetSink(self.target, schema, plain)
         from fastdp.tables.csv_files import CsvSink, CsvStreamSink
         from fastdp.tables.ipc import IpcSink, IpcStreamSink

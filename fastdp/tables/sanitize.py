@@ -23,7 +23,7 @@ from fastdp.tables.policies import drop_rows
 from fastdp.tables.receipt import Receipt
 from fastdp.tables.shuffle import ShuffledSink
 from fastdp.tables.sinks import Sink, TableSink
-from fastdp.tables.sources import Cancellable, Source, open_source
+from fastdp.tables.sources import Cancellable, ParquetSource, Source, open_source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,6 +122,9 @@ class Job:
         self._entries = [plan.columns[name] for name in self.schema.names if name in plan.columns]
         kept = {entry.column for entry in self._entries if entry.action == "keep"}
         self.plain = {name for name, kind in types.items() if name not in kept and _seldom_repeats(kind)}
+        self._labelled = [entry.column for entry in self._entries if _has_labels(entry)]
+        self._labelled += [name for group in plan.groups for name in group.labelled]
+        self._batch_schema: pa.Schema | None = None
         rows = "an unknown number of" if self.source.rows is None else f"{self.source.rows:,}"
         log.info("reading %s: %s, %s rows", self.source.path or "a table or stream", type(self.source).__name__, rows)
         for entry in plan.columns.values():
@@ -154,8 +157,28 @@ class Job:
     def write(self, output: Output, rng: Rng, progress: Progress | None = None) -> Receipt:
         """Everything from the source to the output."""
         log.info("writing %s to %s", output.kind, output.target.path or "standard output")
-        sink = output.open(self.schema, self.plain, Receipt.of(self.plan, None, rng))
+        if output.kind == "parquet" and not self._shuffle:
+            self._batch_schema = self._with_dictionaries()
+        sink = output.open(self.schema, self.plain, Receipt.of(self.plan, None, rng), dictionaries=self._batch_schema)
         return self.run(sink, rng, progress, output)
+
+    def _with_dictionaries(self) -> pa.Schema | None:
+        """The schema of batches whose labels stay in dictionaries; None if there are none.
+
+        A Parquet file holds them as such anyway: written out as text, they would all be looked up again.
+        """
+        import pyarrow as pa
+
+        if not isinstance(self.source, ParquetSource):
+            return None
+        kinds = {}
+        for name in self._labelled:
+            if name in self.plan.columns and pa.types.is_string(self.schema.field(name).type):
+                nothing = pa.nulls(0, pa.dictionary(pa.int32(), pa.string()))
+                kinds[name] = _randomize(self.plan.columns[name], nothing, Rng()).type
+        if not any(pa.types.is_dictionary(kind) for kind in kinds.values()):
+            return None
+        return pa.schema([pa.field(field.name, kinds.get(field.name, field.type)) for field in self.schema])
 
     def run(self, sink: Sink, rng: Rng, progress: Progress | None = None, output: Output | None = None) -> Receipt:
         """Everything from the source to the sink, which is left without a trace if anything fails."""
@@ -179,9 +202,7 @@ class Job:
                     progress(seen, self.source.rows)
                 return result
 
-            names = self.schema.names
-            labelled = [entry.column for entry in self._entries if _has_labels(entry)]
-            labelled += [name for group in self.plan.groups for name in group.labelled]
+            names, labelled = self.schema.names, self._labelled
             cancel = self.source.cancel if isinstance(self.source, Cancellable) else None
             pipeline = Pipeline()
             pipeline.run(self.source.batches(names, self._rows, labelled), work, sink.write, cancel)
@@ -214,11 +235,12 @@ class Job:
             results |= zip(group.columns, _randomize_group(group, columns, group.stream(rng)), strict=True)
             for name, values in zip(group.columns, columns, strict=True):
                 watches[name].add(values)
+        schema = self._batch_schema or self.schema
         fitting = [
             results[name] if results[name].type == kind else results[name].cast(kind)
-            for name, kind in zip(self.schema.names, self.schema.types, strict=True)
+            for name, kind in zip(schema.names, schema.types, strict=True)
         ]
-        made = pa.RecordBatch.from_arrays(fitting, schema=self.schema)
+        made = pa.RecordBatch.from_arrays(fitting, schema=schema)
         return drop_rows(made, batch, self.plan.dropping)
 
 

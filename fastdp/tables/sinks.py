@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,10 @@ from fastdp.tables.receipt import METADATA_KEY, Receipt
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+ARROW_SCHEMA = "ARROW:schema"
+"""Where Arrow's Parquet readers look for the types of columns."""
 
 
 class Sink(Protocol):
@@ -130,23 +135,28 @@ class ParquetSink(FileSink):
     a dictionary of their values would only be built and thrown away.
     """
 
-    def __init__(self, target: Target, schema: pa.Schema, plain: set[str]) -> None:
-        super().__init__(target, lambda file: open_parquet(file, schema, plain))
+    def __init__(self, target: Target, schema: pa.Schema, plain: set[str], stated: pa.Schema | None = None) -> None:
+        """``stated`` are the types that readers will see, where text is written from dictionaries."""
+        self._stated = stated
+        super().__init__(target, lambda file: open_parquet(file, schema, plain, store_schema=stated is None))
 
     def _close(self, receipt: Receipt) -> None:
-        self._writer.add_key_value_metadata({METADATA_KEY: receipt.to_json()})
+        metadata = {METADATA_KEY: receipt.to_json()}
+        if self._stated is not None:
+            metadata[ARROW_SCHEMA] = base64.b64encode(self._stated.serialize().to_pybytes()).decode()
+        self._writer.add_key_value_metadata(metadata)
         self._writer.close()
 
     def _abandon(self) -> None:
         abandon_parquet(self._writer)
 
 
-def open_parquet(file: Any, schema: pa.Schema, plain: set[str]) -> Any:
+def open_parquet(file: Any, schema: pa.Schema, plain: set[str], *, store_schema: bool = True) -> Any:
     """A writer with checksums, and without dictionaries for ``plain`` columns."""
     import pyarrow.parquet as pq
 
     encoded = [field.name for field in schema if field.name not in plain]
-    return pq.ParquetWriter(file, schema, use_dictionary=encoded, write_page_checksum=True)
+    return pq.ParquetWriter(file, schema, use_dictionary=encoded, write_page_checksum=True, store_schema=store_schema)
 
 
 def abandon_parquet(writer: Any) -> None:
