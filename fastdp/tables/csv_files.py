@@ -34,7 +34,7 @@ HEADER = 1 << 20
 ROWS_AT_ONCE = 1 << 14
 """Rows that the writer turns into text at once."""
 _CONVERSION = re.compile(
-    r"In CSV column #(?P<column>\d+): CSV conversion error to (?P<kind>\w+).*?: (?P<bytes>invalid UTF8)?"
+    r"In CSV column #(?P<column>\d+): (?:Row #\d+: )?CSV conversion error to (?P<kind>\w+).*?: (?P<bytes>invalid UTF8)?"
 )
 
 

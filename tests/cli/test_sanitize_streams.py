@@ -127,7 +127,8 @@ class TestEndsEarly:
     """What is wrong halfway cannot be taken back, but it can be noticed."""
 
     def test_arrow__has_no_end_marker(self, folder):
-        content = (folder / "people.arrows").read_bytes()
+        write(people(40_000), folder / "many", "arrows")  # in so many batches that some are through before the error
+        content = (folder / "many.arrows").read_bytes()
         done = call("-", "-o", "-", "--receipt", "r.json", given=content[: len(content) * 3 // 4])
         assert done.exit_code == 3
         assert pa.ipc.open_stream(done.stdout_bytes).schema.names[0] == "region"
