@@ -73,8 +73,8 @@ JOBS = (
         estimation.judge_gap, estimation.krr, 1000, size=200,
     ),
     _estimates(
-        "ibu-grid-50-to-gap", "to-gap", "planar Laplace on 50 x 50 cells to a gap of 1e-6", estimation.judge_gap,
-        estimation.grid, 50, heavy=True,
+        "ibu-grid-50-to-gap", "to-gap-on-a-grid", "planar Laplace on 50 x 50 cells to a gap of 1e-6",
+        estimation.judge_gap, estimation.grid, 50, heavy=True,
     ),
     _estimates(
         "ibu-line-1000-to-gap", "to-gap", "geometric on 1,000 numbers to a gap of 1e-6", estimation.judge_gap,
