@@ -8,7 +8,7 @@ import numpy as np
 
 from fastdp.columns.containers import unwrap
 from fastdp.columns.domain import Domain
-from fastdp.columns.numeric import Nulls, NumericColumn, check_arrow, read_numeric, show_nulls
+from fastdp.columns.numeric import Nulls, NumericColumn, check_arrow, read_block, read_numeric, show_nulls
 from fastdp.errors import DomainError, ParameterError, SchemaError
 
 if TYPE_CHECKING:
@@ -24,6 +24,16 @@ def read_codes(owner: str, values: Any, domain: Domain, *, nulls: Nulls = "error
     if domain.size - 1 > np.iinfo(column.result_dtype).max:
         raise SchemaError(f"{owner}: {column.result_dtype} cannot hold {domain.size} codes; convert to a wider type")
     return column
+
+
+def flat_codes(owner: str, values: Any, domain: Domain) -> np.ndarray:
+    """The codes of a column without nulls in one int64 array, all of them in the domain."""
+    read = read_codes(owner, values, domain)
+    pieces = [read_block(owner, piece, 0, piece.size, read.result_dtype).astype(np.int64) for piece in read.pieces]
+    codes = np.concatenate(pieces or [np.zeros(0, np.int64)])
+    if codes.size and (codes.min() < 0 or codes.max() >= domain.size):
+        raise out_of_domain(owner)
+    return codes
 
 
 def out_of_domain(owner: str) -> DomainError:

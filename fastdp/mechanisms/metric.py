@@ -40,13 +40,15 @@ def read_distance(owner: str, distance: Any) -> np.ndarray:
     return matrix
 
 
-def check_triangles(owner: str, distance: np.ndarray) -> None:
-    """Refuse distances that a detour makes shorter: what relies on a third value would cost more than was asked."""
+def read_metric(owner: str, distance: Any) -> np.ndarray:
+    """As ``read_distance``, and no detour is shorter: what relies on a third value would cost more than was asked."""
+    distance = read_distance(owner, distance)
     slack = float(distance.max()) * TRIANGLE_SLACK
     if any((distance > row[:, None] + row + slack).any() for row in distance):
         raise ParameterError(
             f"{owner}: distance must obey the triangle inequality; take the shortest paths, or use OptimalMechanism"
         )
+    return distance
 
 
 class MatrixMechanism(FiniteMechanism):
@@ -146,8 +148,7 @@ class ExponentialMetric(MatrixMechanism):
     def __post_init__(self) -> None:
         owner = "ExponentialMetric"
         epsilon = validation.positive(owner, "epsilon", self.epsilon)
-        distance = read_distance(owner, self.distance)
-        check_triangles(owner, distance)
+        distance = read_metric(owner, self.distance)
         set_fields(self, epsilon=epsilon, distance=distance)
         with np.errstate(over="ignore"):
             weights = np.exp(-epsilon / 2 * distance)

@@ -10,7 +10,7 @@ import numpy as np
 from fastdp import validation
 from fastdp.errors import ParameterError
 from fastdp.mechanisms.additive import set_fields
-from fastdp.mechanisms.metric import LOG_ERROR, MatrixMechanism, check_triangles, read_distance
+from fastdp.mechanisms.metric import LOG_ERROR, MatrixMechanism, read_metric
 
 LARGEST_CUT = 1e-6
 """The part of epsilon that may go to what float64 cannot resolve."""
@@ -46,8 +46,7 @@ class TightConstraints(MatrixMechanism):
     def __post_init__(self) -> None:
         owner = "TightConstraints"
         epsilon = validation.positive(owner, "epsilon", self.epsilon)
-        distance = read_distance(owner, self.distance)
-        check_triangles(owner, distance)
+        distance = read_metric(owner, self.distance)
         set_fields(self, epsilon=epsilon, distance=distance)
         # A row that misses 1 by t moves a log-ratio by t when it is divided by its sum: taken off epsilon beforehand.
         nearest = float(distance[distance > 0].min())

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastdp.columns.categories import out_of_domain, read_codes
-from fastdp.columns.domain import Domain
-from fastdp.columns.numeric import read_block
+from fastdp.columns.categories import flat_codes
 from fastdp.estimators.reports import estimate as estimate_reports
 from fastdp.estimators.simplex import project_simplex
 from fastdp.mechanisms.attributes import SplitBudget
@@ -48,7 +46,7 @@ class JointReader:
     def add(self, *reports: pa.Array) -> None:
         joint = np.zeros(len(reports[0]), np.int64)
         for domain, column in zip(self._body.domains, reports, strict=True):
-            joint = joint * domain.size + _codes(column, domain)
+            joint = joint * domain.size + flat_codes("krr", column, domain)
         self._counts += np.bincount(joint, minlength=self._counts.size)
 
     def find(self, column: str, name: str, confidence: float) -> list[ColumnEstimate]:
@@ -91,13 +89,3 @@ class SeveralReader:
             lines = lines_of(values_of(mechanism.mechanisms[attribute], shares.size), shares, own, confidence)
             results.append(ColumnEstimate(attribute, name, "shares", found.n, confidence, method, lines))
         return results
-
-
-def _codes(column: pa.Array, domain: Domain) -> np.ndarray:
-    """The codes of reports, all of them in the domain."""
-    read = read_codes("krr", column, domain)
-    blocks = [read_block("krr", piece, 0, piece.size, read.result_dtype).astype(np.int64) for piece in read.pieces]
-    codes = np.concatenate(blocks or [np.zeros(0, np.int64)])
-    if codes.size and (codes.min() < 0 or codes.max() >= domain.size):
-        raise out_of_domain("krr")
-    return codes

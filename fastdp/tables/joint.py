@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastdp.columns.categories import flat_codes
 from fastdp.columns.domain import LARGEST, Domain
 from fastdp.errors import FastDPError, ParameterError
 from fastdp.privacy import Privacy
@@ -87,7 +88,7 @@ class Joint(Categories):
         """The columns of the reported combinations."""
         joint = np.zeros(len(values[0]), np.int64)
         for name, domain, column in zip(self.columns, self.domains, values, strict=True):
-            joint = joint * domain.size + _named(name, _codes, column, domain)
+            joint = joint * domain.size + _named(name, flat_codes, "group", column, domain)
         rest, parts = self.mechanism.randomize(joint, rng=rng), []
         for name, domain, column in zip(self.columns[::-1], self.domains[::-1], values[::-1], strict=True):
             rest, codes = np.divmod(rest, domain.size)
@@ -138,7 +139,7 @@ class Several(Categories):
     def randomize(self, values: list[pa.Array], rng: Rng) -> list[pa.Array]:
         """A column of reports per attribute."""
         for name, domain, column in zip(self.columns, self.domains, values, strict=True):
-            _named(name, _codes, column, domain)
+            _named(name, flat_codes, "group", column, domain)
         reports = self.mechanism.randomize(dict(zip(self.columns, values, strict=True)), rng=rng)
         return [reports[name] for name in self.columns]
 
@@ -187,16 +188,3 @@ def _named(name: str, work: Any, *arguments: Any) -> Any:
         return work(*arguments)
     except FastDPError as error:
         raise type(error)(f"column {name!r}: {error}") from None
-
-
-def _codes(column: pa.Array, domain: Domain) -> np.ndarray:
-    """The codes of a column without nulls, all of them in the domain."""
-    from fastdp.columns.categories import out_of_domain, read_codes
-    from fastdp.columns.numeric import read_block
-
-    read = read_codes("group", column, domain)
-    codes = [read_block("group", piece, 0, piece.size, read.result_dtype).astype(np.int64) for piece in read.pieces]
-    flat = np.concatenate(codes or [np.zeros(0, np.int64)])
-    if flat.size and (flat.min() < 0 or flat.max() >= domain.size):
-        raise out_of_domain("group")
-    return flat

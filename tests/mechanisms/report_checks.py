@@ -60,6 +60,18 @@ def check_same_reports(mechanism, values, threads) -> None:
     assert all(np.array_equal(results[0], result) for result in results)
 
 
+def check_containers(mechanism, values: list[int]) -> None:
+    """Numbers in lists, arrays of any width and chunks give the same reports, in what they came in."""
+    expected = mechanism.randomize(values, rng=seeded())
+    assert isinstance(expected, list)
+    for dtype in (np.uint8, np.int16, np.int64, np.uint64):
+        result = mechanism.randomize(np.array(values, dtype), rng=seeded())
+        assert result.dtype == dtype
+        assert result.tolist() == expected
+    chunked = pa.chunked_array([values[:2], values[2:]], pa.int32())
+    assert mechanism.randomize(chunked, rng=seeded()).to_pylist() == expected
+
+
 def check_arrow(mechanism, k: int) -> None:
     """Arrow in, arrow out: the declared type, valid, equal to numpy's, and aggregated to the same counts."""
     values = (np.arange(5_000) * 7 % k).astype(np.int32)
