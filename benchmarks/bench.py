@@ -136,9 +136,13 @@ def call_table(calls: dict[str, Any]) -> Table:
 def words(result: dict[str, Any], changes: Sequence[Change]) -> list[str]:
     """The noise, and the verdict, in sentences."""
     noise = result["noise"]
-    spread = ", ".join(f"{kind} {100 * seen:.1f} %" for kind, seen in noise["spread"].items())
+    spread, drift = (
+        ", ".join(f"{kind} {100 * seen:.1f} %" for kind, seen in noise[level].items()) for level in ("spread", "drift")
+    )
     gain = ", ".join(f"{kind} {seen:.2f}" for kind, seen in noise["gain"].items())
-    said = [f"Noise of the reference jobs: {spread}." + (f" Two threads gain: {gain}." if gain else "")]
+    said = [
+        f"Noise in a ratio: {spread}. Drift of the machine: {drift}." + (f" Two threads gain: {gain}." if gain else "")
+    ]
     reasons = objections(noise)
     if reasons:
         said.append(f"The machine is busy, so take these figures lightly: {'; '.join(reasons)}.")

@@ -129,12 +129,16 @@ def noise_words(noise: dict[str, Any] | None) -> list[str]:
         said = f"Noise: a memcpy of {noise['bytes'] / 1e6:g} MB, {noise['rounds']} times over the run, has quartiles "
         return [said + f"{100 * noise['spread']:.1f} % of its median apart."]
     most = noise["limits"]
-    spread = " and ".join(
-        f"{100 * seen:.1f} % of their median for {kind} ({100 * most['spread'][kind]:g} % at most)"
-        for kind, seen in noise["spread"].items()
+    spread, drift = (
+        " and ".join(
+            f"{100 * seen:.1f} % for {kind} ({100 * most[level][kind]:g} % at most)"
+            for kind, seen in noise[level].items()
+        )
+        for level in ("spread", "drift")
     )
     rounds = len(noise["reference"]["compute"]["cpu"])
-    said = f"Noise: fixed reference jobs, {rounds} times over the run, have quartiles apart by {spread}."
+    said = f"Noise: the ratio of a fixed reference job to itself, {rounds} times over the run, has quartiles apart by "
+    said += f"{spread}; its time, which hits job and rival alike, by {drift}."
     if noise["gain"]:
         gains = " and ".join(f"{seen:.2f} for {kind}" for kind, seen in noise["gain"].items())
         said += f" Two threads of them at once were {gains} times as fast as one ({most['gain']:g} at least)."

@@ -93,8 +93,13 @@ def median(values: Sequence[float]) -> Median:
 
 def ratio(own: Times, rival: Times, clock: str = "cpu") -> Median:
     """How many times as fast as the rival, per unit of work: the median over rounds, each with its own ratio."""
+    return median(ratios(own, rival, clock))
+
+
+def ratios(own: Times, rival: Times, clock: str = "cpu") -> list[float]:
+    """How many times as fast as the rival in each round."""
     pairs = zip(getattr(own, clock), getattr(rival, clock), strict=True)
-    return median([(theirs / rival.size) / (ours / own.size) for ours, theirs in pairs])
+    return [(theirs / rival.size) / (ours / own.size) for ours, theirs in pairs]
 
 
 def spread(values: Sequence[float]) -> float:

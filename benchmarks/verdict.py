@@ -49,10 +49,10 @@ def own_times(result: dict[str, Any]) -> dict[tuple[str, float], Times]:
     return found
 
 
-def spread_of(result: dict[str, Any]) -> float:
-    """The largest spread of a reference job; runs of the first format have one alone."""
-    seen = (result["noise"] or {}).get("spread", LEAST_NOISE)
-    return max(seen.values()) if isinstance(seen, dict) else float(seen)
+def drift_of(result: dict[str, Any]) -> float:
+    """The largest drift of a reference job; runs of the first format have one job alone."""
+    noise = result["noise"] or {}
+    return max(noise["drift"].values()) if result["format"] >= 2 else float(noise.get("spread", LEAST_NOISE))
 
 
 def drifts(now: dict[str, Any], then: dict[str, Any]) -> list[float]:
@@ -65,9 +65,9 @@ def compare(now: dict[str, Any], then: dict[str, Any]) -> list[Change]:
     """The change of every job that both runs did on inputs of the same size.
 
     Rounds of different runs have no partners, so the interval goes from the worst of one to the best of the other. A
-    change within the spread of the reference jobs, on top of what these gained or lost themselves, is noise.
+    change within the drift of the reference jobs, on top of what these gained or lost themselves, is noise.
     """
-    noise = max(LEAST_NOISE, spread_of(now), spread_of(then))
+    noise = max(LEAST_NOISE, drift_of(now), drift_of(then))
     moved = [1.0, *drifts(now, then)]
     before = own_times(then)
     found = []

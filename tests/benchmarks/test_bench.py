@@ -39,7 +39,7 @@ def measured(monkeypatch, tmp_path):
 def test_bench__shows_speed_share_of_the_limit_and_rival(measured):
     done = call()
     assert done.exit_code == 0
-    for expected in ("laplace-float64", "100 M", "4.00 (", "numpy", "% keystream", "aes-256-ctr", "Noise of the"):
+    for expected in ("laplace-float64", "100 M", "4.00 (", "numpy", "% keystream", "aes-256-ctr", "Noise in a ratio"):
         assert expected in done.output
     assert "No verdict" in done.output
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks.machine import facts, signature
-from benchmarks.verdict import against_stored, compare, own_times, regressed, spread_of, stored
+from benchmarks.verdict import against_stored, compare, drift_of, own_times, regressed, stored
 from tests.benchmarks.runs import MACHINE, job, noise, run
 
 
@@ -22,9 +22,9 @@ def test_verdict__needs_more_than_the_noise(seconds, expected):
 
 
 @pytest.mark.parametrize("noisy", ["now", "then"])
-def test_verdict__a_noisy_run_on_either_side_widens_it(noisy):
+def test_verdict__a_drifting_run_on_either_side_widens_it(noisy):
     now, then = run(job("laplace", 1.2)), run(job("laplace", 1.0))
-    {"now": now, "then": then}[noisy]["noise"] = noise(memory=0.5)
+    {"now": now, "then": then}[noisy]["noise"] = noise(drift=0.3)
     assert compare(now, then)[0].verdict == "same"
 
 
@@ -63,8 +63,8 @@ def test_against_stored__takes_the_newest_of_this_machine_that_has_the_job():
 
 def test_first_format__can_still_be_compared_with():
     old = run(job("laplace", 1.0), format=1, noise={"reference": "memcpy", "spread": 0.1})
-    assert spread_of(old) == 0.1
-    assert spread_of(run(noise=None, format=1)) == 0.05
+    assert drift_of(old) == 0.1
+    assert drift_of(run(noise=None, format=1)) == 0.05
     assert compare(run(job("laplace", 1.08)), old)[0].verdict == "same"
     assert compare(run(job("laplace", 1.5)), old)[0].verdict == "slower"
 

@@ -20,8 +20,9 @@ from tests.benchmarks.runs import job, noise, run
 @pytest.mark.parametrize(
     ("levels", "reason"),
     [
-        ({"compute": 0.3}, "compute reference spreads"),
-        ({"memory": 0.6}, "memory reference spreads"),
+        ({"compute": 0.2}, "compute reference against itself spreads"),
+        ({"memory": 0.6}, "memory reference against itself spreads"),
+        ({"drift": 0.3}, "compute reference over the run drifts"),
         ({"waiting": 0.3}, "waited 30.0 % longer"),
         ({"gain": 1.1}, "two threads of pure work gain 1.10"),
     ],
@@ -35,6 +36,14 @@ def test_objections__name_what_is_too_noisy(levels, reason):
 
 def test_objections__a_quiet_machine_has_none():
     assert objections(noise()) == []
+
+
+def test_drift__spoils_no_ratio():
+    """A machine that becomes slower under both turns of a round leaves their ratio alone."""
+    found = noise(compute=0.0, memory=0.0, drift=0.1)
+    assert found["drift"]["compute"] == pytest.approx(0.125)
+    assert found["spread"] == {"compute": 0.0, "memory": 0.0}
+    assert objections(found) == []
 
 
 @pytest.fixture
