@@ -13,14 +13,13 @@ from fastdp.channels.base import Channel
 from fastdp.channels.observed import Observed
 from fastdp.errors import ParameterError
 from fastdp.kernels.dense import BLOCK, HALF_BITS, iterate_dense, step_dense, step_narrow
+from fastdp.kernels.memory import empty_aligned
 
 ROW_TOLERANCE = 1e-9
 LARGEST_DENSE = 20_000
 """Inputs of a channel that a mechanism writes out in full; 3 GB."""
 STRIP = 256
 """Outputs that are read or written together."""
-LINE = 64
-"""Bytes of a line of the cache."""
 HALF_UNIT = 2.0**-95
 """A 16-bit entry stands for this part of a probability: the largest of a column has the largest exponent."""
 
@@ -49,7 +48,7 @@ class DenseChannel(Channel):
         self._exponents = exponents_of(matrix.max(axis=0))
         self._scales = np.ldexp(1.0, -self._exponents)
         kind = {"float64": np.float64, "float32": np.float32, "float16": np.uint16}[self.storage]
-        self._stored = _empty_aligned(matrix.shape[::-1], kind)
+        self._stored = empty_aligned(matrix.shape[::-1], kind)
         for strip in self._strips():
             self._stored[strip] = self._encode((matrix[:, strip] / self._scales[strip]).T)
 
@@ -114,14 +113,6 @@ class DenseChannel(Channel):
 def exponents_of(largest: np.ndarray) -> np.ndarray:
     """Exponents of the powers of two that bring numbers between 1/2 and 1, or as near as float64 has such powers."""
     return np.minimum(-np.frexp(largest)[1], 1000)
-
-
-def _empty_aligned(shape: tuple[int, ...], kind: type) -> np.ndarray:
-    """An array that starts with a line of the cache: a sixth less time at 100 x 100."""
-    size = math.prod(shape) * np.dtype(kind).itemsize
-    raw = np.empty(size + LINE, np.uint8)
-    start = -raw.ctypes.data % LINE
-    return raw[start : start + size].view(kind).reshape(shape)
 
 
 class _ObservedDense(Observed):

@@ -17,6 +17,7 @@ import numpy as np
 
 from fastdp.kernels.chacha import GROUP_BLOCKS, GROUP_WORDS, fill_group
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.memory import zeros_aligned
 
 BIT_PLANES = np.uint32(32)
 """The first of the planes for bit slots; the one after the last of them holds the words' private streams."""
@@ -50,17 +51,17 @@ class BitScratch(NamedTuple):
 
 def make_bit_scratch() -> BitScratch:
     """Fresh working memory for one thread."""
-    raw, tile = np.zeros(GROUP_WORDS, np.uint32), np.zeros(TILE_WORDS, np.uint64)
+    raw, tile = zeros_aligned(GROUP_WORDS, np.uint32), zeros_aligned(TILE_WORDS, np.uint64)
     return BitScratch(
         raw=raw,
         words=raw.view(np.uint64),
-        level=np.zeros(TILE_WORDS, np.uint64),
+        level=zeros_aligned(TILE_WORDS, np.uint64),
         tile=tile,
         tile_bytes=tile.view(np.uint8),
-        truth=np.zeros(TILE_WORDS, np.uint64),
-        pending=np.zeros(GROUP_BLOCKS, np.int64),
-        counters=np.zeros(GROUP_BLOCKS, np.uint64),
-        blocks=np.zeros(GROUP_WORDS, np.uint32),
+        truth=zeros_aligned(TILE_WORDS, np.uint64),
+        pending=zeros_aligned(GROUP_BLOCKS, np.int64),
+        counters=zeros_aligned(GROUP_BLOCKS, np.uint64),
+        blocks=zeros_aligned(GROUP_WORDS, np.uint32),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from fastdp.kernels.chacha import GROUP_BLOCKS, GROUP_WORDS, fill_group
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.memory import zeros_aligned
 from fastdp.kernels.words import multiply_high
 
 ANSWERS = np.uint32(1 << 16)
@@ -43,12 +44,12 @@ class PermanentScratch(NamedTuple):
 def make_permanent_scratch() -> PermanentScratch:
     """Fresh working memory for one thread."""
     return PermanentScratch(
-        counters=np.zeros(GROUP_BLOCKS, np.uint64),
-        tags=np.zeros(GROUP_BLOCKS, np.uint32),
-        blocks=np.zeros(GROUP_WORDS, np.uint32),
-        chosen=np.zeros(GROUP_BLOCKS, np.int64),
-        level=np.zeros(GROUP_BLOCKS, np.uint64),
-        below=np.zeros(GROUP_BLOCKS, np.uint64),
+        counters=zeros_aligned(GROUP_BLOCKS, np.uint64),
+        tags=zeros_aligned(GROUP_BLOCKS, np.uint32),
+        blocks=zeros_aligned(GROUP_WORDS, np.uint32),
+        chosen=zeros_aligned(GROUP_BLOCKS, np.int64),
+        level=zeros_aligned(GROUP_BLOCKS, np.uint64),
+        below=zeros_aligned(GROUP_BLOCKS, np.uint64),
     )
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from fastdp.kernels.cells import TAIL_DOWN, TAIL_UP, look_up
 from fastdp.kernels.chacha import GROUP_BLOCKS, GROUP_WORDS, fill_attempt, fill_plane
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.memory import zeros_aligned
 from fastdp.kernels.planar_exact import LARGEST_STEP, REJECTED, UNDECIDED, finish_pending
 from fastdp.kernels.words import COINS, HALVES, TILE, WORDS, count_trailing_zeros, locate
 
@@ -63,16 +64,16 @@ class Lanes(NamedTuple):
 
 def make_lanes() -> Lanes:
     """Fresh working memory for one thread."""
-    accept_raw = np.zeros(TILE // 2, np.uint32)
+    accept_raw = zeros_aligned(TILE // 2, np.uint32)
     return Lanes(
         accept=accept_raw.view(np.uint16),
         accept_raw=accept_raw,
-        more=np.zeros(3 * TILE, np.uint32),
-        pending=np.zeros((GROUP_BLOCKS, 6), np.int64),
-        first=np.zeros(TILE, np.int64),
-        second=np.zeros(TILE, np.int64),
-        tile_first=np.zeros(TILE, np.int64),
-        tile_second=np.zeros(TILE, np.int64),
+        more=zeros_aligned(3 * TILE, np.uint32),
+        pending=zeros_aligned((GROUP_BLOCKS, 6), np.int64),
+        first=zeros_aligned(TILE, np.int64),
+        second=zeros_aligned(TILE, np.int64),
+        tile_first=zeros_aligned(TILE, np.int64),
+        tile_second=zeros_aligned(TILE, np.int64),
     )
 
 

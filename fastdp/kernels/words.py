@@ -24,6 +24,7 @@ from numba.extending import intrinsic
 
 from fastdp.kernels.chacha import GROUP_BLOCKS, GROUP_WORDS, fill_group
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.memory import zeros_aligned
 
 HALVES = np.uint32(1)
 """Plane of 16-bit words."""
@@ -65,23 +66,23 @@ class Scratch(NamedTuple):
 
 def make_scratch() -> Scratch:
     """Fresh working memory for one thread."""
-    halves_raw, coins_raw = np.zeros(TILE // 2, np.uint32), np.zeros(TILE // 2, np.uint32)
-    flag_words = np.zeros(TILE // 8, np.uint64)
+    halves_raw, coins_raw = zeros_aligned(TILE // 2, np.uint32), zeros_aligned(TILE // 2, np.uint32)
+    flag_words = zeros_aligned(TILE // 8, np.uint64)
     return Scratch(
         halves=halves_raw.view(np.uint16),
         halves_raw=halves_raw,
         coins=coins_raw.view(np.uint16),
         coins_raw=coins_raw,
         bytes=coins_raw.view(np.uint8)[:TILE],
-        words=np.zeros(TILE, np.uint32),
-        found=np.zeros(TILE, np.int16),
-        digits=np.zeros(TILE, np.int16),
+        words=zeros_aligned(TILE, np.uint32),
+        found=zeros_aligned(TILE, np.int16),
+        digits=zeros_aligned(TILE, np.int16),
         flags=flag_words.view(np.uint8),
         flag_words=flag_words,
-        places=np.zeros(TILE, np.int64),
-        pending=np.zeros((GROUP_BLOCKS, 4), np.int64),
-        work=np.zeros(WORK_SIZE, np.uint64),
-        blocks=np.zeros(BLOCKS_SIZE, np.uint32),
+        places=zeros_aligned(TILE, np.int64),
+        pending=zeros_aligned((GROUP_BLOCKS, 4), np.int64),
+        work=zeros_aligned(WORK_SIZE, np.uint64),
+        blocks=zeros_aligned(BLOCKS_SIZE, np.uint32),
     )
 
 

@@ -16,6 +16,7 @@ from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import Nulls
 from fastdp.columns.reports import Field, Parts, ReportType
 from fastdp.errors import InputCorruptError, ParameterError
+from fastdp.kernels.memory import empty_aligned
 from fastdp.kernels.subset import count_subsets, fill_subset
 from fastdp.mechanisms.additive import set_fields
 from fastdp.mechanisms.frequencies import Counts, FrequencyProtocol
@@ -126,7 +127,7 @@ class SubsetSelection(FrequencyProtocol):
 
         def block(key: Any, slot: Any, _first: int, values: np.ndarray, memory: Any, result: Parts) -> None:
             codes = values.astype(np.int64)  # one kernel for all types: the copy is a part in 500 of the work
-            sets = np.empty(16 * ((k + 31) // 32), np.uint32)
+            sets = empty_aligned(16 * ((k + 31) // 32), np.uint32)
             if fill_subset(key, slot, high, low, k, bits, uneven, codes, memory.scratch, sets, result[0]):
                 raise out_of_domain("SubsetSelection")
 

@@ -13,6 +13,7 @@ from fastdp.columns.buffers import fresh
 from fastdp.columns.numeric import NumericColumn, read_block
 from fastdp.columns.reports import Parts, ReportType, Sheet
 from fastdp.kernels.bits import make_bit_scratch
+from fastdp.kernels.memory import empty_aligned
 from fastdp.kernels.permanent import make_permanent_scratch
 from fastdp.kernels.words import make_scratch
 from fastdp.noise.sampling import Law
@@ -37,7 +38,7 @@ class _Memory:
         self.scratch = make_scratch()
         self.bits = make_bit_scratch()
         self.permanent = make_permanent_scratch()
-        self.noise = np.empty(BLOCK, np.int64)
+        self.noise = empty_aligned(BLOCK, np.int64)
 
 
 class _Idle(threading.local):
