@@ -12,6 +12,7 @@ from fastdp.tables.number_readers import check_bins
 from fastdp.tables.origin import open_with_plan
 from fastdp.tables.pipeline import Pipeline
 from fastdp.tables.plan import Plan
+from fastdp.tables.sources import Cancellable
 from fastdp.tables.subjects import Subject, choose, open_part, reason
 
 if TYPE_CHECKING:
@@ -95,4 +96,5 @@ def _count(opened: Any, subjects: list[Subject], progress: Progress | None) -> N
 
     names = [name for subject in subjects for name in subject.columns]
     labels = [name for subject in subjects for name in subject.labels]
-    Pipeline().run(opened.batches(names, None, labels), work, lambda _: None)
+    cancel = opened.cancel if isinstance(opened, Cancellable) else None
+    Pipeline().run(opened.batches(names, None, labels), work, lambda _: None, cancel)

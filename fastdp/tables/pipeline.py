@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 DEPTH = 1
 """Batches that wait between two stages: enough to overlap them, few enough to bound memory."""
-PATIENCE = 0.1
-"""Seconds after which a stage that waits looks whether the others have stopped."""
 _END = object()
 
 
@@ -27,7 +25,8 @@ class Pipeline:
     """
 
     def __init__(self) -> None:
-        self._stop = threading.Event()
+        self._changed = threading.Condition()
+        self._stopped = False
         self._failure: BaseException | None = None
         self._seconds = {"read": 0.0, "work": 0.0, "write": 0.0}
 
@@ -50,8 +49,8 @@ class Pipeline:
         cancel: Callable[[], None] | None = None,
     ) -> None:
         """All items; ``cancel`` wakes a reader that waits, when the others have stopped."""
-        inbox: queue.Queue[Any] = queue.Queue(DEPTH)
-        outbox: queue.Queue[Any] = queue.Queue(DEPTH)
+        inbox: deque[Any] = deque()
+        outbox: deque[Any] = deque()
 
         def read() -> None:
             while True:
@@ -83,8 +82,8 @@ class Pipeline:
             pass
         finally:
             if not complete:
-                self._stop.set()
-            if self._stop.is_set() and cancel is not None:
+                self._halt()
+            if self._stopped and cancel is not None:
                 cancel()
             for thread in threads:
                 if thread.is_alive():  # one that an interrupt kept from starting ends as soon as it starts
@@ -94,26 +93,32 @@ class Pipeline:
 
     def _guarded(self, task: Callable[[], None]) -> None:
         try:
-            if not self._stop.is_set():
+            if not self._stopped:
                 task()
         except _Stopped:
             pass
         except BaseException as error:  # noqa: BLE001 - raised again on the caller's thread
             self._failure = self._failure or error
-            self._stop.set()
+            self._halt()
 
-    def _put(self, line: queue.Queue[Any], item: Any) -> None:
-        while not self._stop.is_set():
-            try:
-                return line.put(item, timeout=PATIENCE)
-            except queue.Full:
-                continue
-        raise _Stopped
+    def _halt(self) -> None:
+        """Stop all stages, those too that wait for an item or for room."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
 
-    def _get(self, line: queue.Queue[Any]) -> Any:
-        while not self._stop.is_set():
-            try:
-                return line.get(timeout=PATIENCE)
-            except queue.Empty:
-                continue
-        raise _Stopped
+    def _put(self, line: deque[Any], item: Any) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped or len(line) < DEPTH)
+            if self._stopped:
+                raise _Stopped
+            line.append(item)
+            self._changed.notify_all()
+
+    def _get(self, line: deque[Any]) -> Any:
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped or line)
+            if self._stopped:
+                raise _Stopped
+            self._changed.notify_all()
+            return line.popleft()
