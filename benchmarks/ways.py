@@ -49,7 +49,7 @@ def fastdp_noise(job: Job, values: np.ndarray) -> Call:
 
 
 def fastdp_keystream(_job: Job, zeros: np.ndarray) -> Call:
-    from fastdp.kernels.chacha import fill_plane
+    from fastdp.kernels.keystream import fill_plane
     from fastdp.kernels.words import HALVES
 
     key, counters = np.frombuffer(KEY, np.uint32).copy(), np.empty(16, np.uint64)

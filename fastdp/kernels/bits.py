@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastdp.kernels.chacha import GROUP_BLOCKS, GROUP_WORDS, fill_group
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.keystream import GROUP_BLOCKS, GROUP_WORDS, fill_group
 from fastdp.kernels.memory import zeros_aligned
 
 BIT_PLANES = np.uint32(32)

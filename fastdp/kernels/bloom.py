@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastdp.kernels.chacha import fill_plane
 from fastdp.kernels.jit import kernel
+from fastdp.kernels.keystream import fill_plane
 from fastdp.kernels.words import HALVES, TILE
 
 OUT_OF_DOMAIN = 1

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fastdp.kernels.bernoulli import draw_bernoulli_exp
-from fastdp.kernels.chacha import GROUP_BLOCKS, fill_plane
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.keystream import GROUP_BLOCKS, fill_plane
 from fastdp.kernels.words import (
     COINS,
     HALVES,

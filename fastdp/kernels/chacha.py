@@ -1,29 +1,21 @@
-"""The keystream: ChaCha blocks, sixteen at a time, addressed by counter.
+"""ChaCha20: groups of the keystream, sixteen blocks at a time, on every CPU.
 
-A *group* is 16 blocks (1,024 bytes) kept in lane order: word 0 of the sixteen blocks, then word 1, and so on. The order
-is part of the format, so that draws are the same on every CPU, whatever its vector width. Lane order saves a transpose;
-RFC 8439's byte order is a permutation of it, which the tests undo.
+Lane order saves a transpose; RFC 8439's byte order is a permutation of it, which the tests undo.
 
 State of a block: constants | 256-bit key | 64-bit counter (words 12 and 13) | plane (word 14) | attempt (word 15).
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 from llvmlite import ir
-from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from fastdp.kernels.jit import kernel, target_features
+from fastdp.kernels.jit import target_features
 
 ROUNDS = 20
 """Build-time constant. 12 and 8 exist to be benchmarked; every guarantee is stated for 20."""
 
 GROUP_BLOCKS = 16
-GROUP_WORDS = 256
 CONSTANTS = (0x61707865, 0x3320646E, 0x79622D32, 0x6B206574)
 QUARTERS = (
     (0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
@@ -43,7 +35,7 @@ def _double_round(builder: ir.IRBuilder, state: list[ir.Value], rotate: ir.Funct
             state[mixed] = builder.call(rotate, [differing, differing, ir.Constant(lanes, [bits] * lanes.count)])
 
 
-def _group_function(module: ir.Module, *, each: bool) -> ir.Function:
+def group_function(module: ir.Module, *, each: bool) -> ir.Function:
     """``void (key*, counters*, plane, attempt, out*)``: one body per module, never inlined, for it is large.
 
     ``attempt`` is a word for all blocks, or with ``each`` a pointer to one word per block.
@@ -93,44 +85,3 @@ def _group_function(module: ir.Module, *, each: bool) -> ir.Function:
             builder.store(builder.add(builder.load(slot), value), place, align=4)
     builder.ret_void()
     return function
-
-
-@intrinsic
-def fill_group(_context: Any, key: Any, counters: Any, plane: Any, attempt: Any, out: Any, offset: Any) -> Any:
-    """Write the group whose sixteen block counters are ``counters[:16]`` to ``out[offset : offset + 256]``.
-
-    ``attempt`` is one number for all sixteen blocks, or an array of sixteen uint32.
-    """
-    each = isinstance(attempt, types.Array)
-    signature = types.void(key, counters, types.uint32, attempt if each else types.uint32, out, types.int64)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        def data(position: int) -> ir.Value:
-            return context.make_array(signature.args[position])(context, builder, arguments[position]).data
-
-        target = builder.gep(data(4), [arguments[5]])
-        attempts = data(3) if each else arguments[3]
-        builder.call(_group_function(builder.module, each=each), [data(0), data(1), arguments[2], attempts, target])
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-@kernel
-def fill_attempt(key, plane, attempt, first_group, groups, counters, out):
-    """Write consecutive groups of one plane of the keystream, under a number of their own.
-
-    Pre:  counters is scratch of 16.
-    Post: out[: 256 * groups] holds groups first_group, first_group + 1, ...; no other counter is read.
-    """
-    for group in range(groups):
-        first = (first_group + np.uint64(group)) * np.uint64(GROUP_BLOCKS)
-        for block in range(GROUP_BLOCKS):
-            counters[block] = first + np.uint64(block)
-        fill_group(key, counters, np.uint32(plane), np.uint32(attempt), out, group * GROUP_WORDS)
-
-
-@kernel
-def fill_plane(key, plane, first_group, counters, out):
-    """As ``fill_attempt`` for attempt 0 and all of ``out``, whose size is a multiple of 256."""
-    fill_attempt(key, plane, np.uint32(0), first_group, out.size // GROUP_WORDS, counters, out)

@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from fastdp.kernels.cells import AMBIGUOUS, draw_residue, leave_tail, look_up
-from fastdp.kernels.chacha import GROUP_BLOCKS, fill_plane
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.keystream import GROUP_BLOCKS, fill_plane
 from fastdp.kernels.words import (
     COINS,
     HALVES,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fastdp.kernels.bernoulli import draw_bernoulli_exp_ratio
-from fastdp.kernels.chacha import GROUP_BLOCKS
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.keystream import GROUP_BLOCKS
 from fastdp.kernels.words import draw_below, next_word, open_consecutive, select_private
 
 LARGEST_STEP = np.uint64(15)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastdp.kernels.chacha import GROUP_BLOCKS, GROUP_WORDS, fill_plane
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.keystream import GROUP_BLOCKS, GROUP_WORDS, fill_plane
 from fastdp.kernels.words import HALVES, TILE, find_flagged, locate, next_word, open_privates, select_private
 
 OUT_OF_DOMAIN = 1

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastdp.kernels.chacha import GROUP_BLOCKS, fill_plane
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.keystream import GROUP_BLOCKS, fill_plane
 from fastdp.kernels.krr import KEEP, UNDECIDED, draw_entries, finish_entry
 from fastdp.kernels.words import (
     EIGHTHS,

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastdp.kernels.chacha import GROUP_BLOCKS, fill_plane
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.keystream import GROUP_BLOCKS, fill_plane
 from fastdp.kernels.words import (
     COINS,
     HALVES,

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastdp.kernels.chacha import GROUP_BLOCKS, GROUP_WORDS, fill_group
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.keystream import GROUP_BLOCKS, GROUP_WORDS, fill_group
 from fastdp.kernels.memory import zeros_aligned
 from fastdp.kernels.words import multiply_high
 

@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fastdp.kernels.cells import TAIL_DOWN, TAIL_UP, look_up
-from fastdp.kernels.chacha import GROUP_BLOCKS, GROUP_WORDS, fill_attempt, fill_plane
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.keystream import GROUP_BLOCKS, GROUP_WORDS, fill_attempt, fill_plane
 from fastdp.kernels.memory import zeros_aligned
 from fastdp.kernels.planar_exact import LARGEST_STEP, REJECTED, UNDECIDED, finish_pending
 from fastdp.kernels.words import COINS, HALVES, TILE, WORDS, count_trailing_zeros, locate

@@ -15,8 +15,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from fastdp.kernels.chacha import GROUP_BLOCKS, fill_group, fill_plane
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.keystream import GROUP_BLOCKS, fill_group, fill_plane
 from fastdp.kernels.words import HALVES, PRIVATE, TILE, count_trailing_zeros, locate, next_word
 
 OUT_OF_DOMAIN = 1

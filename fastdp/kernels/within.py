@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fastdp.kernels.cells import draw_cell, finish, keep
-from fastdp.kernels.chacha import GROUP_BLOCKS
 from fastdp.kernels.jit import kernel
+from fastdp.kernels.keystream import GROUP_BLOCKS
 from fastdp.kernels.words import draw_below, next_word, open_consecutive, select_private
 
 _U = np.uint64

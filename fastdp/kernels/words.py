@@ -22,8 +22,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from fastdp.kernels.chacha import GROUP_BLOCKS, GROUP_WORDS, fill_group
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.keystream import GROUP_BLOCKS, GROUP_WORDS, fill_group
 from fastdp.kernels.memory import zeros_aligned
 
 HALVES = np.uint32(1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
-from fastdp.kernels import chacha
+from fastdp.kernels import keystream
 from tests.reference import chacha as reference
 
 
@@ -25,9 +25,9 @@ def fill(key: bytes, counters: list[int], word14: int, word15: int) -> np.ndarra
     return blocks_of(out)[: len(counters)]
 
 
-@chacha.kernel
+@keystream.kernel
 def _fill_once(key, counters, word14, word15, out):
-    chacha.fill_group(key, counters, word14, word15, out, 0)
+    keystream.fill_group(key, counters, word14, word15, out, 0)
 
 
 RFC_KEY = bytes(range(32))
@@ -56,7 +56,7 @@ def test_fill_plane__agrees_with_cryptography():
     key = np.random.default_rng(3).integers(0, 2**32, 8, dtype=np.uint32)
     first_group = (1 << 28) - 8  # block counter 2**32 - 128
     out = np.zeros(256 * 64, np.uint32)
-    chacha.fill_plane(key, np.uint32(7), np.uint64(first_group), np.zeros(16, np.uint64), out)
+    keystream.fill_plane(key, np.uint32(7), np.uint64(first_group), np.zeros(16, np.uint64), out)
     nonce = struct.pack("<QII", first_group * 16, 7, 0)
     cipher = Cipher(algorithms.ChaCha20(key.tobytes(), nonce), mode=None).encryptor()
     ours = blocks_of(out).astype("<u4").tobytes()

@@ -15,7 +15,7 @@ from fastdp.noise import digits
 from fastdp.noise.laplace import LaplaceLaw
 from fastdp.noise.rates import Rate
 from tests.reference.cells import AMBIGUOUS, COINS, HALVES, PRIVATE, TAIL_DOWN, TAIL_UP, CellSampler
-from tests.reference.chacha import Private, plane_word
+from tests.reference.keystream import Private, plane_word
 from tests.reference.laws import laplace_pmf
 from tests.reference.statistics import chisquare_p
 

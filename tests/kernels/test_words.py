@@ -8,7 +8,7 @@ from scipy.stats import chisquare
 
 from fastdp.kernels import words
 from fastdp.kernels.jit import kernel
-from tests.reference.chacha import Private
+from tests.reference.keystream import Private
 
 KEY = np.arange(40, 48, dtype=np.uint32)
 

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import chisquare
 
 from fastdp.errors import InputCorruptError, ParameterError
-from fastdp.kernels.chacha import fill_plane
+from fastdp.kernels.keystream import fill_plane
 from fastdp.kernels.walsh import apply_walsh
 from fastdp.mechanisms.hadamard import HadamardResponse
 from tests.mechanisms import report_checks

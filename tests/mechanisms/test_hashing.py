@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import chisquare
 
 from fastdp.errors import InputCorruptError, ParameterError
-from fastdp.kernels.chacha import fill_plane
+from fastdp.kernels.keystream import fill_plane
 from fastdp.mechanisms.hashing import LocalHashing
 from fastdp.noise.hashing import buckets, polynomials
 from fastdp.noise.krr import build_bounds

@@ -17,7 +17,7 @@ import fastdp as fd
 from fastdp.noise.krr import KRRLaw, build_bounds
 from fastdp.noise.rates import Rate
 from tests.reference.cells import PRIVATE
-from tests.reference.chacha import Private
+from tests.reference.keystream import Private
 from tests.reference.krr import KEEP, entry
 
 LABELS = ["cold", "flu", "none"]

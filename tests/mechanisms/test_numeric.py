@@ -15,7 +15,7 @@ from scipy.stats import binomtest, chisquare
 
 import fastdp as fd
 from fastdp.channels.window import WindowChannel
-from fastdp.kernels.chacha import fill_plane
+from fastdp.kernels.keystream import fill_plane
 from fastdp.kernels.numeric import _threshold
 from fastdp.mechanisms.numeric import HYBRID_FROM, Duchi, Hybrid, MeanEstimate, Piecewise, Sums
 from fastdp.mechanisms.square_wave import SquareWave

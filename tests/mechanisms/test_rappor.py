@@ -10,7 +10,7 @@ import fastdp as fd
 from tests.mechanisms.report_checks import key_of, seeded
 from tests.reference.bits import byte_at
 from tests.reference.cells import HALVES
-from tests.reference.chacha import plane_word
+from tests.reference.keystream import plane_word
 
 
 def mix(word: int) -> int:

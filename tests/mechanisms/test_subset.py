@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import chisquare
 
 from fastdp.errors import InputCorruptError, ParameterError
-from fastdp.kernels.chacha import fill_plane
+from fastdp.kernels.keystream import fill_plane
 from fastdp.mechanisms.subset import SubsetSelection
 from fastdp.noise.subset import steps
 from tests.mechanisms import report_checks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from tests.reference.chacha import block, plane_word
+from tests.reference.keystream import block, plane_word
 
 BIT_PLANES, BYTE_PLANES, FROM_PLANES, DIGITS = 32, 48, 9, 128
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import accumulate
 
-from tests.reference.chacha import Private, plane_word
+from tests.reference.keystream import Private, plane_word
 
 HALVES, COINS, WORDS, PRIVATE = 1, 2, 3, 4
 AMBIGUOUS, TAIL_UP, TAIL_DOWN = -32768, 32767, -32767

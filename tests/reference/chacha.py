@@ -37,29 +37,3 @@ def block(key: tuple[int, ...], counter: int, word14: int, word15: int, rounds: 
         _quarter(s, 2, 7, 8, 13)
         _quarter(s, 3, 4, 9, 14)
     return tuple((a + b) & MASK for a, b in zip(s, start, strict=True))
-
-
-def plane_word(key: tuple[int, ...], plane: int, slot: int, bits: int, attempt: int = 0) -> int:
-    """The word of a slot in a plane of 16-bit or 32-bit words: groups of 16 blocks, in lane order, little-endian."""
-    per_word = 32 // bits
-    word32, part = divmod(slot, per_word)
-    group, place = divmod(word32, 256)
-    row, lane = divmod(place, 16)
-    word = block(key, group * 16 + lane, plane, attempt)[row]
-    return (word >> (bits * part)) & ((1 << bits) - 1)
-
-
-class Private:
-    """The private stream of a slot, 64 bits at a time."""
-
-    def __init__(self, key: tuple[int, ...], slot: int, plane: int) -> None:
-        self._key, self._slot, self._plane = key, slot, plane
-        self._words: list[int] = []
-        self._attempt = 0
-
-    def next(self) -> int:
-        if not self._words:
-            words = block(self._key, self._slot, self._plane, self._attempt)
-            self._words = [words[2 * i] | words[2 * i + 1] << 32 for i in range(8)]
-            self._attempt += 1
-        return self._words.pop(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.reference.cells import COINS, HALVES, PRIVATE, WORDS
-from tests.reference.chacha import Private, plane_word
+from tests.reference.keystream import Private, plane_word
 
 
 def coin(key, slot, threshold: int, private: Private) -> bool:

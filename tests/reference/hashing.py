@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 
 from tests.reference.cells import PRIVATE
-from tests.reference.chacha import Private, plane_word
+from tests.reference.keystream import Private, plane_word
 from tests.reference.krr import KEEP, entry
 from tests.reference.private import below
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.reference.cells import HALVES
-from tests.reference.chacha import Private, plane_word
+from tests.reference.keystream import Private, plane_word
 
 KEEP = -1
 EIGHTHS = 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tests.reference.cells import COINS, HALVES, PRIVATE, WORDS
-from tests.reference.chacha import Private, plane_word
+from tests.reference.keystream import Private, plane_word
 
 
 class NumericSampler:

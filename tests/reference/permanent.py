@@ -6,7 +6,7 @@ import hashlib
 from itertools import count
 
 from tests.reference.bits import below, pairs
-from tests.reference.chacha import block
+from tests.reference.keystream import block
 
 ANSWERS, TRUTHS, SAMPLES, SETS = 1 << 16, 1 << 17, 1 << 18, 1 << 24
 

@@ -9,7 +9,7 @@ import numpy as np
 from fastdp.kernels.planar import CURVE, ROUNDS, SLACK
 from fastdp.kernels.planar_exact import BELOW_2_64, SERIES
 from tests.reference.cells import AMBIGUOUS, COINS, HALVES, PRIVATE, TAIL_DOWN, TAIL_UP, WORDS, CellSampler
-from tests.reference.chacha import Private, plane_word
+from tests.reference.keystream import Private, plane_word
 
 ACCEPT = 6
 TILE = 1024

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tests.reference.cells import PRIVATE, TAIL_DOWN, TAIL_UP, CellSampler
-from tests.reference.chacha import Private
+from tests.reference.keystream import Private
 
 
 def below(count: int, private: Private) -> int:

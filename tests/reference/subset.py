@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tests.reference.cells import PRIVATE
-from tests.reference.chacha import Private, block
 from tests.reference.hadamard import coin
+from tests.reference.keystream import Private, block
 
 COIN_ATTEMPT = 1 << 31
 
