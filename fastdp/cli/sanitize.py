@@ -102,11 +102,11 @@ def command(
 
 def _explain(job: Any, *, as_json: bool) -> None:
     """What would be done."""
-    from fastdp.tables.receipt import Receipt
+    from fastdp.tables.receipt import describe_guarantee
 
     if as_json:
-        guarantee = Receipt(job.plan, job.source.rows or 0, unsafe=False).to_dict()["guarantee"]
-        click.echo(json.dumps({"rows": job.source.rows, "guarantee": guarantee}, indent=2, ensure_ascii=False))
+        said = {"rows": job.source.rows, "guarantee": describe_guarantee(job.plan)}
+        click.echo(json.dumps(said, indent=2, ensure_ascii=False))
     else:
         from fastdp.cli.plan import show
 

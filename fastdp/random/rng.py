@@ -1,4 +1,4 @@
-"""Rng: a 256-bit key and a counter of slots.
+"""Rng: a 256-bit key, the generator that it is for, and a counter of slots.
 
 Every record that is randomized takes the next slot of its Rng, and reads only the keystream words of that slot (see
 ``fastdp.kernels.words``). Slots are handed out under a lock and never twice, so neither threads, nor batches, nor
@@ -15,6 +15,7 @@ import weakref
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from fastdp.errors import ParameterError, UnsafeRngError
+from fastdp.random.generator import CHACHA, key_words, process_generator, read_generator
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +25,7 @@ SLOTS = 1 << 62
 
 
 class Slots(NamedTuple):
-    """A range of slots that belongs to one call: the key as eight words, and the first slot."""
+    """A range of slots that belongs to one call: the key as words of its generator, and the first slot."""
 
     key: np.ndarray
     start: np.uint64
@@ -39,17 +40,25 @@ class Rng:
     Rng.unsafe_seed(7).child('ages')
 
     It cannot be copied or pickled, for a copy would repeat its noise: give each worker a ``child``.
+
+    Its keystream is AES-256 in counter mode where the CPU has vector AES, else ChaCha20, with the same guarantees;
+    ``generator`` says which. The environment variable FASTDP_GENERATOR names one of them for the process.
     """
 
-    __slots__ = ("__weakref__", "_busy", "_children", "_key", "_lock", "_name", "_next", "_pid", "_seeded")
+    __slots__ = (
+        "__weakref__", "_busy", "_children", "_generator", "_key", "_lock", "_name", "_next", "_pid", "_seeded",
+        "_words",
+    )  # fmt: skip
 
     def __init__(self) -> None:
-        self._set_up(secrets.token_bytes(KEY_BYTES), "Rng(keyed by the operating system)", seeded=False)
+        self._set_up(secrets.token_bytes(KEY_BYTES), "Rng(keyed by the operating system)", seeded=False, generator=None)
 
-    def _set_up(self, key: bytes, name: str, *, seeded: bool) -> None:
+    def _set_up(self, key: bytes, name: str, *, seeded: bool, generator: str | None) -> None:
         self._key = key
+        self._words: np.ndarray | None = None
         self._name = name
         self._seeded = seeded
+        self._generator = generator  # None is the process's, which is settled on first use: it loads the compiled core
         self._next = 0
         self._children: dict[bytes, Rng] = {}
         self._lock = threading.RLock()  # a handler that interrupts this thread must get an error, not wait for ever
@@ -58,18 +67,31 @@ class Rng:
         _living.add(self)
 
     @classmethod
-    def _keyed(cls, key: bytes, name: str, *, seeded: bool) -> Rng:
+    def _keyed(cls, key: bytes, name: str, *, seeded: bool, generator: str | None) -> Rng:
         rng = cls.__new__(cls)
-        rng._set_up(key, name, seeded=seeded)
+        rng._set_up(key, name, seeded=seeded, generator=generator)
         return rng
 
     @classmethod
-    def unsafe_seed(cls, seed: int) -> Rng:
-        """A reproducible stream for tests and benchmarks; who knows the seed can remove the noise it made."""
+    def unsafe_seed(cls, seed: int, *, generator: str = CHACHA) -> Rng:
+        """A reproducible stream for tests and benchmarks; who knows the seed can remove the noise it made.
+
+        With ``"chacha20"`` the draws are the same on every machine; ``"aes-256-ctr"`` needs a CPU with vector AES.
+
+        >>> Rng.unsafe_seed(7).generator
+        'chacha20'
+        """
         if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
             raise ParameterError(f"Rng.unsafe_seed: seed must be an integer >= 0, got {seed!r}")
         key = hashlib.blake2b(str(seed).encode(), digest_size=KEY_BYTES, person=b"fastdp unsafe").digest()
-        return cls._keyed(key, f"Rng.unsafe_seed({seed})", seeded=True)
+        chosen = read_generator("Rng.unsafe_seed: generator", generator)
+        name = f"{seed}" if chosen == CHACHA else f"{seed}, generator={chosen!r}"
+        return cls._keyed(key, f"Rng.unsafe_seed({name})", seeded=True, generator=chosen)
+
+    @property
+    def generator(self) -> str:
+        """The cipher of its keystream, ``"aes-256-ctr"`` or ``"chacha20"``; children and forked processes keep it."""
+        return self._generator or process_generator()
 
     @property
     def is_unsafe(self) -> bool:
@@ -89,13 +111,16 @@ class Rng:
             self._rekey_after_fork()
             if tagged not in self._children:
                 key = hashlib.blake2b(tagged, digest_size=KEY_BYTES, key=self._key, person=b"fastdp child").digest()
-                self._children[tagged] = Rng._keyed(key, f"{self._name}.child({label!r})", seeded=self._seeded)
+                self._children[tagged] = Rng._keyed(
+                    key, f"{self._name}.child({label!r})", seeded=self._seeded, generator=self._generator
+                )
             return self._children[tagged]
 
     def reserve(self, count: int) -> Slots:
         """Take the next ``count`` slots; no other call of any thread or process gets them."""
         import numpy as np
 
+        generator = self.generator
         with self._lock:
             if self._busy:
                 raise UnsafeRngError("Rng: drawn from inside its own bookkeeping, by a signal handler; give it its own")
@@ -106,10 +131,12 @@ class Rng:
                 if start + count > SLOTS:
                     raise UnsafeRngError("Rng: this key has no slots left; use a child")
                 self._next = start + count
-                key = self._key
+                if self._words is None:
+                    self._words = key_words(generator, self._key)
+                words = self._words.copy()
             finally:
                 self._busy = False
-        return Slots(np.frombuffer(key, np.uint32).copy(), np.uint64(start))
+        return Slots(words, np.uint64(start))
 
     def _rekey_after_fork(self) -> None:
         """In a forked process, leave the parent's key: its slots are the parent's to use."""
@@ -117,6 +144,7 @@ class Rng:
             return
         fresh = secrets.token_bytes(KEY_BYTES)
         self._key = hashlib.blake2b(fresh, digest_size=KEY_BYTES, key=self._key, person=b"fastdp fork").digest()
+        self._words = None
         self._name += " rekeyed after a fork"
         self._next = 0
         self._children = {}

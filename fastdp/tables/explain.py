@@ -35,9 +35,9 @@ def explain(plan: Plan) -> list[Line]:
 
 def as_data(plan: Plan) -> dict[str, Any]:
     """The guarantee as a receipt states it, with the error to expect of every column and group."""
-    from fastdp.tables.receipt import Receipt
+    from fastdp.tables.receipt import describe_guarantee
 
-    said: dict[str, Any] = Receipt(plan, None, unsafe=False).to_dict()["guarantee"]
+    said = describe_guarantee(plan)
     parts = [*said["columns"].values(), *said.get("groups", ())]
     for part, line in zip(parts, explain(plan), strict=True):
         if line.error:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fastdp.tables.group import Group
 
 METADATA_KEY = "fastdp.receipt"
-SAFE = "ChaCha20, keyed by the operating system"
+SAFE = "keyed by the operating system"
 UNSAFE = "unsafe seed: whoever knows the seed can remove the noise; for tests only"
 
 
@@ -28,26 +28,19 @@ class Receipt:
     plan: Plan
     rows: int | None
     unsafe: bool
+    generator: str
 
     @classmethod
     def of(cls, plan: Plan, rows: int | None, rng: Rng) -> Receipt:
-        return cls(plan, rows, rng.is_unsafe)
+        return cls(plan, rows, rng.is_unsafe, rng.generator)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
-        total = self.plan.privacy
-        groups = [describe_group(group) for group in self.plan.groups]
         return {
             "format": 1,
             "rows": self.rows,
-            "guarantee": {
-                "statement": "local: each record's own randomized values are private; columns that are kept are not",
-                "record": None if total.record is None else describe_privacy(total.record),
-                "metric": {name: describe_privacy(privacy, metric=True) for name, privacy in total.metric.items()},
-                "columns": {entry.column: describe_entry(entry) for entry in self.plan.columns.values()},
-                **({"groups": groups} if groups else {}),
-            },
-            "generator": UNSAFE if self.unsafe else SAFE,
+            "guarantee": describe_guarantee(self.plan),
+            "generator": f"{self.generator}, {UNSAFE if self.unsafe else SAFE}",
             "plan": self.plan.to_dict(),
             "versions": versions(),
         }
@@ -55,6 +48,19 @@ class Receipt:
     def to_json(self) -> str:
         """The same as text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+
+
+def describe_guarantee(plan: Plan) -> dict[str, Any]:
+    """What a plan promises, for a record and for every column."""
+    total = plan.privacy
+    groups = [describe_group(group) for group in plan.groups]
+    return {
+        "statement": "local: each record's own randomized values are private; columns that are kept are not",
+        "record": None if total.record is None else describe_privacy(total.record),
+        "metric": {name: describe_privacy(privacy, metric=True) for name, privacy in total.metric.items()},
+        "columns": {entry.column: describe_entry(entry) for entry in plan.columns.values()},
+        **({"groups": groups} if groups else {}),
+    }
 
 
 def describe_privacy(privacy: Privacy, *, metric: bool = False) -> dict[str, Any]:
