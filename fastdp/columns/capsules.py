@@ -1,7 +1,8 @@
-"""Columns of whatever speaks the Arrow PyCapsule interface, and results as the same kind of object.
+"""Columns and tables of whatever speaks the Arrow PyCapsule interface, and results as the same kind of object.
 
-A table, batch or reader stands for its only column, and comes back as one with a column of the same name. Kinds that
-this module does not know how to make come back as pyarrow arrays.
+A table, batch or reader stands for its only column where one column is wanted, and comes back as one with a column of
+the same name. A DuckDB relation comes back on DuckDB's default connection, a DataFusion data frame in a session of its
+own. Kinds that this module does not know how to make come back as pyarrow arrays and tables.
 """
 
 from __future__ import annotations
@@ -15,58 +16,72 @@ if TYPE_CHECKING:
 
 Column = Any
 """A pyarrow Array or ChunkedArray."""
+Way = Callable[[Any], Any]
 
 
-def read_capsule(values: Any) -> tuple[Column, Callable[[Column], Any]]:
+def read_capsule(values: Any) -> tuple[Column, Way]:
     """One array, and how an array of results becomes what was given."""
     import pyarrow as pa
 
     is_stream = hasattr(type(values), "__arrow_c_stream__")
     array = pa.chunked_array(values) if is_stream else pa.array(values)
-    name = None
     if pa.types.is_struct(array.type) and array.type.num_fields == 1:
         name = array.type.field(0).name
         (array,) = array.flatten()
-    return array, _find_way_back(values, name)
-
-
-def _find_way_back(values: Any, name: str | None) -> Callable[[Column], Any]:
-    import pyarrow as pa
-
-    kind = type(values)
-    if name is not None:
-        make = {pa.Table: _table, pa.RecordBatch: _batch, pa.RecordBatchReader: _reader}.get(kind)
+        make = find_table_way(values)
         if make is not None:
-            return lambda results: make(name, results)
+            return array, lambda results: make(pa.table({name: results}))
+    return array, _find_column_way(values)
+
+
+def read_table(source: Any) -> pa.Table:
+    """All columns of a table, batch or stream; an error of its library goes through."""
+    import pyarrow as pa
+
+    return pa.table(source)
+
+
+def _find_column_way(values: Any) -> Way:
+    kind = type(values)
     library = kind.__module__.partition(".")[0]
+    way: Way = _as_it_is
     if library == "arro3" and hasattr(kind, "from_arrow"):
-        return lambda results: kind.from_arrow(_for_arro3(kind.__name__, name, results))
-    if library == "nanoarrow" and kind.__name__ in {"Array", "ArrayStream"}:
-        way: Callable[[Column], Any] = getattr(sys.modules["nanoarrow"], kind.__name__)
-        return way
-    return lambda results: results
+        way = kind.from_arrow
+    elif library == "nanoarrow" and kind.__name__ in {"Array", "ArrayStream"}:
+        way = getattr(sys.modules["nanoarrow"], kind.__name__)
+    return way
 
 
-def _for_arro3(kind: str, name: str | None, results: Column) -> Any:
-    """Results as pyarrow has what arro3 calls by the same name."""
-    if name is None or kind in {"Array", "ChunkedArray"}:
-        return results
-    return _batch(name, results) if kind == "RecordBatch" else _table(name, results)
-
-
-def _table(name: str, results: Column) -> pa.Table:
+def find_table_way(like: Any) -> Way | None:
+    """How a pyarrow table becomes the kind of table that ``like`` is; None for kinds that cannot be made."""
     import pyarrow as pa
 
-    return pa.table({name: results})
+    kind = type(like)
+    known: dict[Any, Way] = {pa.Table: _as_it_is, pa.RecordBatch: _batch, pa.RecordBatchReader: pa.Table.to_reader}
+    way = known.get(kind)
+    library, name = kind.__module__.lstrip("_").partition(".")[0], kind.__name__
+    if library == "arro3" and name in {"Table", "RecordBatchReader"}:
+        way = kind.from_arrow
+    elif library == "arro3" and name == "RecordBatch":
+        way = lambda table: kind.from_arrow(_batch(table))  # noqa: E731
+    elif library == "nanoarrow" and name in {"Array", "ArrayStream"}:
+        way = getattr(sys.modules["nanoarrow"], name)
+    elif library == "duckdb" and name == "DuckDBPyRelation":
+        way = sys.modules["duckdb"].from_arrow
+    elif library == "datafusion" and name == "DataFrame":
+        way = sys.modules["datafusion"].SessionContext().from_arrow
+    return way
 
 
-def _batch(name: str, results: Column) -> pa.RecordBatch:
+def _as_it_is(results: Any) -> Any:
+    return results
+
+
+def _batch(table: pa.Table) -> pa.RecordBatch:
     import pyarrow as pa
 
-    if isinstance(results, pa.ChunkedArray):
-        results = results.chunk(0) if results.num_chunks == 1 else results.combine_chunks()
-    return pa.record_batch({name: results})
-
-
-def _reader(name: str, results: Column) -> pa.RecordBatchReader:
-    return _table(name, results).to_reader()
+    columns = [
+        column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+        for column in table.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)

@@ -9,7 +9,9 @@ They come in as arrow arrays, without a copy where they are arrow inside, and re
 | pandas or polars DataFrame of one column | a DataFrame of one column |
 | pyarrow Table, RecordBatch or reader of one column | the same, its column of the same name |
 | arro3 and nanoarrow arrays and streams, arro3 tables, batches and readers of one column | the same |
-| other ``__arrow_c_stream__`` (a DuckDB relation of one column) | a pyarrow ChunkedArray |
+| DuckDB relation of one column | a relation, on DuckDB's default connection |
+| DataFusion DataFrame of one column | a DataFrame, in a session of its own |
+| other ``__arrow_c_stream__`` | a pyarrow ChunkedArray |
 | other ``__arrow_c_array__`` | a pyarrow Array |
 
 A pandas Series keeps its kind of type: numpy, nullable, arrow or categorical, with the declared labels as categories;
@@ -26,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastdp.columns.capsules import read_capsule
+from fastdp.columns.capsules import find_table_way, read_capsule, read_table
 from fastdp.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -48,13 +50,13 @@ def unwrap(owner: str, values: Any) -> tuple[Any, Rewrap | None]:
     """Values as an arrow array, and how results become the caller's container; others as they are, and None."""
     if isinstance(values, np.ndarray | np.generic | list | tuple | int | float):
         return values, None
-    if _is_of("pyarrow", ("Array", "ChunkedArray"), values):
+    if is_of("pyarrow", ("Array", "ChunkedArray"), values):
         return values, None
-    if _is_of("pandas", ("Series",), values):
+    if is_of("pandas", ("Series",), values):
         return _guarded(owner, values, _from_pandas), lambda results: _to_pandas(results, values)
-    if _is_of("polars", ("Series",), values):
+    if is_of("polars", ("Series",), values):
         return _guarded(owner, values, _from_polars), lambda results: _to_polars(results, values)
-    if (_is_of("pandas", ("DataFrame",), values) or _is_of("polars", ("DataFrame",), values)) and values.shape[1] == 1:
+    if (is_of("pandas", ("DataFrame",), values) or is_of("polars", ("DataFrame",), values)) and values.shape[1] == 1:
         return _unwrap_frame(owner, values)
     if hasattr(type(values), "__arrow_c_stream__") or hasattr(type(values), "__arrow_c_array__"):
         array, rewrap = _guarded(owner, values, read_capsule)
@@ -73,30 +75,28 @@ def _unwrap_frame(owner: str, frame: Any) -> tuple[Any, Rewrap]:
 def unwrap_table(owner: str, table: Any) -> tuple[list[tuple[Any, Any]], Rewrap] | None:
     """Names and columns, and how a dict of results becomes the caller's kind of table; None if it is no table.
 
-    A reader comes back as one; other tables that only offer a stream come back as pyarrow tables. The columns of a dict
-    may be of any kind.
+    Kinds that only offer a stream or an array, and that nobody here knows how to make, come back as pyarrow tables. The
+    columns of a dict may be of any kind.
     """
     if isinstance(table, Mapping):
         return list(table.items()), dict
-    if _is_of("pandas", ("DataFrame",), table):
+    if is_of("pandas", ("DataFrame",), table):
         return list(table.items()), lambda results: _to_frame(results, table)
-    if _is_of("polars", ("DataFrame",), table):
+    if is_of("polars", ("DataFrame",), table):
         return [(column.name, column) for column in table.get_columns()], type(table)
-    if not _is_of("pyarrow", ("Table", "RecordBatch"), table):
-        if not hasattr(type(table), "__arrow_c_stream__"):
-            return None
-        is_reader = _is_of("pyarrow", ("RecordBatchReader",), table)
-        table = _guarded(owner, table, _from_stream)
-        if is_reader:
-            columns = list(zip(table.schema.names, table.columns, strict=True))
-            return columns, lambda results: type(table).from_pydict(results).to_reader()
-    return list(zip(table.schema.names, table.columns, strict=True)), type(table).from_pydict
+    if is_of("pyarrow", ("Table", "RecordBatch"), table):
+        return list(zip(table.schema.names, table.columns, strict=True)), type(table).from_pydict
+    if not (hasattr(type(table), "__arrow_c_stream__") or hasattr(type(table), "__arrow_c_array__")):
+        return None
+    read, make = _guarded(owner, table, lambda given: (read_table(given), find_table_way(given)))
+    columns = list(zip(read.schema.names, read.columns, strict=True))
+    return columns, lambda results: _to_table(results) if make is None else make(_to_table(results))
 
 
-def _from_stream(table: Any) -> pa.Table:
+def _to_table(results: dict[str, Any]) -> pa.Table:
     import pyarrow as pa
 
-    return pa.table(table)
+    return pa.table(results)
 
 
 def _to_frame(results: dict[str, Any], like: Any) -> Any:
@@ -105,7 +105,7 @@ def _to_frame(results: dict[str, Any], like: Any) -> Any:
     return sys.modules["pandas"].DataFrame(columns, index=like.index)
 
 
-def _is_of(library: str, names: tuple[str, ...], values: Any) -> bool:
+def is_of(library: str, names: tuple[str, ...], values: Any) -> bool:
     """Whether values are of a library's classes; a library that nobody has imported has no values."""
     module = sys.modules.get(library)
     return any(isinstance(values, getattr(module, name, ())) for name in names)
@@ -147,29 +147,32 @@ def _from_pandas(series: Any) -> pa.Array | pa.ChunkedArray:
 
 
 def _to_pandas(results: pa.Array | pa.ChunkedArray, like: Any) -> Any:
+    content = as_pandas(results, like.dtype)
+    kept = like.dtype if content.dtype.kind == "O" and isinstance(content, np.ndarray) else None
+    return sys.modules["pandas"].Series(content, index=like.index, name=like.name, dtype=kept, copy=False)
+
+
+def as_pandas(results: pa.Array | pa.ChunkedArray, dtype: Any) -> Any:
+    """What a Series of results holds, of the same kind of type as ``dtype`` where there is one."""
     import pyarrow as pa
 
-    pd = sys.modules["pandas"]
-    kind, dtype = results.type, like.dtype
+    pd, kind = sys.modules["pandas"], results.type
     masked = NULLABLE.get(str(kind))
-    content: Any
-    kept = None
     if pa.types.is_dictionary(kind) and isinstance(dtype, pd.CategoricalDtype):
-        content = _to_categorical(_in_one(results), dtype)
-    elif pa.types.is_large_string(kind) or pa.types.is_string(kind):
+        return _to_categorical(_in_one(results), dtype)
+    if pa.types.is_large_string(kind) or pa.types.is_string(kind):
         if isinstance(dtype, pd.StringDtype):
-            content = dtype.__from_arrow__(results)
-        elif dtype.kind == "O":
-            content, kept = _in_one(results).to_numpy(zero_copy_only=False), dtype
-        else:
-            content = pd.arrays.ArrowExtensionArray(results)
-    elif masked is None or isinstance(dtype, pd.ArrowDtype):
-        content = pd.arrays.ArrowExtensionArray(results)
-    elif results.null_count or dtype.name in NULLABLE.values():
-        content = _to_masked(_in_one(results), pd.api.types.pandas_dtype(masked))
-    else:
-        content = _to_numpy(_in_one(results))
-    return pd.Series(content, index=like.index, name=like.name, dtype=kept, copy=False)
+            return dtype.__from_arrow__(results)
+        return _in_one(results).to_numpy(zero_copy_only=False) if dtype.kind == "O" else _to_arrow_array(results)
+    if masked is None or isinstance(dtype, pd.ArrowDtype):
+        return _to_arrow_array(results)
+    if results.null_count or dtype.name in NULLABLE.values():
+        return _to_masked(_in_one(results), pd.api.types.pandas_dtype(masked))
+    return _to_numpy(_in_one(results))
+
+
+def _to_arrow_array(results: pa.Array | pa.ChunkedArray) -> Any:
+    return sys.modules["pandas"].arrays.ArrowExtensionArray(results)
 
 
 def _to_masked(results: pa.Array, dtype: Any) -> Any:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fastdp import validation
+from fastdp.columns.frames import same_kind
 from fastdp.errors import FastDPError, InputCorruptError, ParameterError
 from fastdp.random.rng import Rng, resolve
 from fastdp.tables.csv_files import text_types
@@ -54,9 +55,11 @@ def sanitize(
 ) -> Any:
     """The sanitized table in memory, or the receipt of the file that ``output`` names.
 
-    A pandas or polars data frame comes back as one, with its rows numbered afresh; anything else as a pyarrow table.
+    A table in memory comes back as what it was, a pandas data frame with its rows numbered afresh; kinds that nobody
+    here knows how to make come back as pyarrow tables.
 
-    ``source`` is a pyarrow table, record batch or reader, any object with an Arrow stream, the path of a Parquet, Arrow
+    ``source`` is a table of pyarrow, pandas, polars, numpy (a structured array, a dict of columns), DuckDB, DataFusion,
+    arro3, nanoarrow or anything else with an Arrow stream, or a stream itself; or the path of a Parquet, Arrow
     or CSV file or of a folder of Parquet files, or "-" for standard input (an Arrow stream or CSV). The format is told
     by the first bytes, else by the ending; ``input_format`` ("parquet", "arrow" or "csv") says it where neither does.
     Columns of CSV are read as what their mechanism takes; those that are kept stay the text that they are.
@@ -87,7 +90,7 @@ def sanitize(
             raise ParameterError("sanitize: receipt and output_format are for an output; name one")
         sink = TableSink(job.schema)
         job.run(sink, chosen, progress)
-        return _same_kind(sink.table, source)
+        return same_kind(sink.table, source)
     place = job.place(output, receipt=receipt, output_format=output_format, force=force)
     return job.write(place, chosen, progress)
 
@@ -252,16 +255,6 @@ def _warn_of_order(watches: dict[str, OrderWatch]) -> None:
                 "shuffle the rows (shuffle=True, --shuffle)",
                 stacklevel=5,
             )
-
-
-def _same_kind(table: pa.Table, source: Any) -> Any:
-    """A data frame for a data frame, with rows numbered afresh; else the table."""
-    library = type(source).__module__.partition(".")[0]
-    if type(source).__name__ != "DataFrame" or library not in {"pandas", "polars"}:
-        return table
-    if library == "pandas":
-        return table.replace_schema_metadata(None).to_pandas()
-    return type(source)(table.replace_schema_metadata(None))
 
 
 def _randomize(entry: Entry, values: pa.Array, rng: Rng) -> pa.Array:

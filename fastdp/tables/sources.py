@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from fastdp.columns.frames import is_columns, read_columns
 from fastdp.errors import InputCorruptError, ParameterError, SchemaError
 
 if TYPE_CHECKING:
@@ -74,10 +75,17 @@ def _open(source: Any, input_format: str | None, types: Mapping[str, pa.DataType
         return TableSource(source)
     if isinstance(source, pa.RecordBatchReader):
         return ReaderSource(source)
-    if hasattr(source, "__arrow_c_stream__"):
-        return ReaderSource(pa.RecordBatchReader.from_stream(source))
+    if is_columns(source):
+        return TableSource(read_columns("sanitize", source))
+    try:
+        if hasattr(type(source), "__arrow_c_stream__"):
+            return ReaderSource(pa.RecordBatchReader.from_stream(source))
+        if hasattr(type(source), "__arrow_c_array__"):
+            return TableSource(pa.Table.from_batches([pa.record_batch(source)]))
+    except Exception:  # noqa: BLE001 - another library's, which may show a value
+        raise SchemaError(f"sanitize: a {type(source).__name__} could not be read as an arrow stream") from None
     raise SchemaError(
-        f"sanitize: cannot read a {type(source).__name__}; pass an arrow table, batch or reader, or the path of a file"
+        f"sanitize: cannot read a {type(source).__name__}; pass a table, a data frame, or the path of a file"
     )
 
 

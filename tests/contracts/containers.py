@@ -143,6 +143,22 @@ def _duckdb(values: pa.Array) -> Any:
     return duckdb.from_arrow(pa.table({"answers": values}))
 
 
+def _datafusion(values: pa.Array) -> Any:
+    import datafusion
+
+    return datafusion.SessionContext().from_arrow(pa.table({"answers": values}))
+
+
+def _nanoarrow_table(values: pa.Array) -> Any:
+    import nanoarrow
+
+    return nanoarrow.Array(pa.table({"answers": values}))
+
+
+def _same_schema(results: Any, given: Any) -> bool:
+    return type(results) is type(given) and results.schema().names == ["answers"]
+
+
 def _same_type(results: Any, given: Any) -> bool:
     return type(results) is type(given)
 
@@ -198,7 +214,9 @@ CONTAINERS = [
     Container("arro3-table", _arro3_table, _same_column, "arro3.core"),
     Container("arro3-batch", _arro3_batch, _same_column, "arro3.core"),
     Container("arro3-reader", _arro3_reader, _same_column, "arro3.core", once=True),
-    Container("duckdb", _duckdb, library="duckdb"),
+    Container("nanoarrow-table", _nanoarrow_table, _same_type, "nanoarrow"),
+    Container("duckdb", _duckdb, _same_frame, "duckdb"),
+    Container("datafusion", _datafusion, _same_schema, "datafusion"),
     Container("c-array", OnlyArray, _is_array),
     Container("c-stream", lambda values: OnlyStream(pa.chunked_array([values[:0], values[:9], values[9:]]))),
     Container("table", lambda values: pa.table({"answers": values}), _same_column),
@@ -235,9 +253,11 @@ def each_container(containers: list[Container]) -> Any:
 def to_arrow(results: Any) -> pa.Array:
     """Results of any container as one arrow array; a reader or stream is empty then."""
     library = type(results).__module__.partition(".")[0]
-    if type(results).__name__ == "DataFrame":
+    if library in {"pandas", "polars"} and type(results).__name__ == "DataFrame":
         results = results["answers"]
-    elif library in {"arro3", "nanoarrow"} or isinstance(results, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+    elif library in {"arro3", "nanoarrow", "duckdb", "_duckdb", "datafusion"} or isinstance(
+        results, pa.Table | pa.RecordBatch | pa.RecordBatchReader
+    ):
         is_stream = hasattr(type(results), "__arrow_c_stream__")
         results = pa.chunked_array(results) if is_stream else pa.array(results)
         if (
