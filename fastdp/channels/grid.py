@@ -110,8 +110,10 @@ class GridChannel(Channel):
             for end, masses in _sides_of(t, columns, along_rows.T):
                 here = np.flatnonzero(side & end)
                 if here.size:
-                    lags = s[here] - i[:, None] + rows - 1, t[here] - j[:, None] + columns - 1
-                    out[:, here] = masses.T[lags]
+                    table = np.ascontiguousarray(masses.T)
+                    across = table.shape[1]
+                    lags = (s[here] + rows - 1) * across + t[here] + columns - 1 - (i * across + j)[:, None]
+                    out[:, here] = table.reshape(-1)[lags]
         return out
 
     def _forward(self, p: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ MOST_EVALUATIONS = 100_000
 """Gradients that a run without a limit of its own takes at most."""
 MOST_ROUNDS = 20
 PATIENCE = 500
-FIRST_GAP = 1e-3
+FIRST_GAP = 3e-4
 FIRST_GAP_LARGE = 1e-4
 """Where first-order steps hand over to second-order ones: from further away the support would be too large."""
 LARGE = 10_000
