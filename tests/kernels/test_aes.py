@@ -9,10 +9,10 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from fastdp.kernels import aes, chacha, keystream
+from tests.generators import needs_aes
 from tests.kernels.test_chacha import blocks_of
 from tests.reference import aes as reference
 
-needs_aes = pytest.mark.skipif(not aes.is_available(), reason="kernels are compiled for a CPU without vector AES")
 APPENDIX_A = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4"
 APPENDIX_C = bytes(range(32))
 

@@ -8,6 +8,7 @@ from scipy.stats import chisquare
 
 from fastdp.kernels.bits import BIT_PLANES, BYTE_PLANES, fill_bit_tile, make_bit_scratch
 from fastdp.noise.flips import halves
+from tests.generators import each_generator, key_for
 from tests.reference.bits import coin_word, uniform
 
 KEY = np.arange(70, 78, dtype=np.uint32)
@@ -30,23 +31,26 @@ THRESHOLDS = {
 }
 
 
-def tile_of(threshold: int, tile: int, planes=BIT_PLANES) -> np.ndarray:
+def tile_of(threshold: int, tile: int, planes=BIT_PLANES, key=KEY) -> np.ndarray:
     out = np.full(128, 0xDEAD, np.uint64)
-    fill_bit_tile(KEY, planes, np.uint64(tile), *halves(threshold), make_bit_scratch(), out)
+    fill_bit_tile(key, planes, np.uint64(tile), *halves(threshold), make_bit_scratch(), out)
     return out
 
 
+@each_generator
 @pytest.mark.parametrize("name", list(THRESHOLDS))
-def test_fill_bit_tile__agrees_with_plain_python(name):
+def test_fill_bit_tile__agrees_with_plain_python(name, generator):
     """All words of a tile, far tiles and both numberings included."""
+    key = key_for(generator, KEY)
+    numbers = tuple(int(word) for word in key)
     for tile, planes, words in (
         (0, BIT_PLANES, range(128)),
         (2**40 + 3, BIT_PLANES, (0, 77)),
         (5, BYTE_PLANES, (1, 127)),
     ):
-        out = tile_of(THRESHOLDS[name], tile, planes)
+        out = tile_of(THRESHOLDS[name], tile, planes, key)
         for word in words:
-            assert int(out[word]) == coin_word(WORDS, int(planes), 128 * tile + word, THRESHOLDS[name])
+            assert int(out[word]) == coin_word(numbers, int(planes), 128 * tile + word, THRESHOLDS[name])
 
 
 @pytest.mark.parametrize(("word", "lane"), [(0, 0), (3, 17), (127, 63)])

@@ -14,6 +14,7 @@ from fastdp.kernels.digits import fill_digit_noise
 from fastdp.noise import digits
 from fastdp.noise.laplace import LaplaceLaw
 from fastdp.noise.rates import Rate
+from tests.generators import each_generator, key_for
 from tests.reference.cells import AMBIGUOUS, COINS, HALVES, PRIVATE, TAIL_DOWN, TAIL_UP, CellSampler
 from tests.reference.keystream import Private, plane_word
 from tests.reference.laws import laplace_pmf
@@ -27,17 +28,16 @@ def tables_of(scale: float) -> digits.Digits:
     return digits.build(Rate.below(1 / Fraction(scale)))
 
 
-def draw(tables: digits.Digits, start: int, count: int) -> np.ndarray:
+def draw(tables: digits.Digits, start: int, count: int, key: np.ndarray = KEY) -> np.ndarray:
     out = np.zeros(count, np.int64)
     entries = (tables.coarse.table, tables.fine.table, tables.coarse_bytes, tables.curve)
-    fill_digit_noise(KEY, np.uint64(start), *entries, words.make_scratch(), out)
+    fill_digit_noise(key, np.uint64(start), *entries, words.make_scratch(), out)
     return out
 
 
-def long_way(tables: digits.Digits, slot: int) -> int:
+def long_way(tables: digits.Digits, slot: int, key: tuple[int, ...]) -> int:
     """The same bits, by hand."""
-    key = tuple(int(k) for k in KEY)
-    coarse, fine = CellSampler(tables.coarse, KEY), CellSampler(tables.fine, KEY)
+    coarse, fine = CellSampler(tables.coarse, key), CellSampler(tables.fine, key)
     cell = coarse.cells[plane_word(key, HALVES, slot, 16)]
     digit = fine.cells[plane_word(key, COINS, slot, 16)]
     private = Private(key, slot, PRIVATE)
@@ -53,17 +53,19 @@ def long_way(tables: digits.Digits, slot: int) -> int:
     return value if up else ~value
 
 
+@each_generator
 @pytest.mark.parametrize("scale", SCALES)
-def test_fill_digit_noise__agrees_with_plain_python(scale):
+def test_fill_digit_noise__agrees_with_plain_python(scale, generator):
     tables = tables_of(scale)
     ambiguous = set(np.flatnonzero(tables.coarse.table.cells == AMBIGUOUS).tolist())
-    key = tuple(int(k) for k in KEY)
+    given = key_for(generator, KEY)
+    key = tuple(int(word) for word in given)
     rare = [slot for slot in range(60_000) if plane_word(key, HALVES, slot, 16) in ambiguous]
     assert len(rare) > 20
-    draws = draw(tables, 0, 60_000)
+    draws = draw(tables, 0, 60_000, given)
     for slot in [*range(1000, 1100), *rare]:
-        assert draws[slot] == long_way(tables, slot)
-    assert np.array_equal(draw(tables, 777, 5_000), draws[777:5777])
+        assert draws[slot] == long_way(tables, slot, key)
+    assert np.array_equal(draw(tables, 777, 5_000, given), draws[777:5777])
 
 
 @pytest.mark.parametrize("scale", SCALES)

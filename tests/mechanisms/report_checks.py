@@ -10,17 +10,18 @@ import pytest
 
 from fastdp.errors import DomainError, ParameterError, SchemaError
 from fastdp.random import Rng
+from fastdp.random.generator import CHACHA, key_words
 
 BAD_EPSILONS = [0, -1, math.nan, math.inf, True, "1", None, 41, 1e-7]
 BAD_DOMAINS = [1, 0, -3, 2.5, True, None, "abc", ["a"], ["a", "a"], ["a", 1], {"a": 1}, [1.5, 2.5], 2**33]
 
 
-def seeded(seed: int = 5) -> Rng:
-    return Rng.unsafe_seed(seed)
+def seeded(seed: int = 5, generator: str = CHACHA) -> Rng:
+    return Rng.unsafe_seed(seed, generator=generator)
 
 
 def key_of(rng: Rng) -> tuple[int, ...]:
-    return tuple(int(word) for word in np.frombuffer(rng._key, np.uint32))
+    return tuple(int(word) for word in key_words(rng.generator, rng._key))
 
 
 def same(one, other) -> bool:

@@ -15,6 +15,7 @@ from fastdp.errors import InputCorruptError, ParameterError
 from fastdp.kernels.keystream import fill_plane
 from fastdp.kernels.walsh import apply_walsh
 from fastdp.mechanisms.hadamard import HadamardResponse
+from tests.generators import each_generator
 from tests.mechanisms import report_checks
 from tests.mechanisms.report_checks import key_of, seeded
 from tests.reference.cells import HALVES
@@ -62,10 +63,12 @@ def test_apply_walsh__is_the_matrix(size):
     assert np.array_equal(transformed, size * values)
 
 
+@each_generator
 @pytest.mark.parametrize("k", [2, 1000, 40_000, 100_000])
-def test_hadamard__agrees_with_plain_python(k):
+def test_hadamard__agrees_with_plain_python(k, generator):
     """Bit for bit, also where the first sixteen bits leave the coin open."""
-    mechanism, rng, size = HadamardResponse(epsilon=1.3, domain=k), seeded(), 400_000 // 1024 * 1024
+    mechanism, rng = HadamardResponse(epsilon=1.3, domain=k), seeded(generator=generator)
+    size = 400_000 // 1024 * 1024
     key, values = key_of(rng), (np.arange(size) * 7 % k).astype(np.int32)
     reports = mechanism.randomize(values, rng=rng)
     halves = np.zeros(size // 2, np.uint32)

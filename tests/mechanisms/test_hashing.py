@@ -19,6 +19,7 @@ from fastdp.kernels.keystream import fill_plane
 from fastdp.mechanisms.hashing import LocalHashing
 from fastdp.noise.hashing import buckets, polynomials
 from fastdp.noise.krr import build_bounds
+from tests.generators import each_generator
 from tests.mechanisms import report_checks
 from tests.mechanisms.report_checks import key_of, seeded
 from tests.reference.hashing import COHORTS, PRIME, HashSampler, line, polynomial
@@ -112,10 +113,11 @@ def test_polynomials__have_three_independent_hashes_over_cohorts():
     assert triple_p([line(seeds, v, g).astype(np.int64) for v in (7, 8, 9)]) < 1e-6
 
 
+@each_generator
 @pytest.mark.parametrize(("epsilon", "g", "k"), [(1.3, None, 100), (0.5, 2, 70_000), (4.0, 200, 1000), (1.0, 4096, 50)])
-def test_hashing__agrees_with_plain_python(epsilon, g, k):
+def test_hashing__agrees_with_plain_python(epsilon, g, k, generator):
     """Bit for bit, ambiguous entries included."""
-    mechanism, rng = LocalHashing(epsilon=epsilon, domain=k, g=g), seeded()
+    mechanism, rng = LocalHashing(epsilon=epsilon, domain=k, g=g), seeded(generator=generator)
     sampler, values = HashSampler(mechanism, key_of(rng)), (np.arange(60_000) * 7 % k).astype(np.int32)
     reports = mechanism.randomize(values, rng=rng)
     for slot in range(values.size):

@@ -16,15 +16,13 @@ from scipy.stats import chisquare
 import fastdp as fd
 from fastdp.noise.krr import KRRLaw, build_bounds
 from fastdp.noise.rates import Rate
+from tests.generators import each_generator
+from tests.mechanisms.report_checks import key_of, seeded
 from tests.reference.cells import PRIVATE
 from tests.reference.keystream import Private
 from tests.reference.krr import KEEP, entry
 
 LABELS = ["cold", "flu", "none"]
-
-
-def seeded(seed: int = 5) -> fd.Rng:
-    return fd.Rng.unsafe_seed(seed)
 
 
 def test_krr__a_mutant_that_keeps_too_much_is_caught():
@@ -59,14 +57,15 @@ def test_krr__follows_its_channel(k, epsilon):
     assert chisquare(*both).pvalue < 1e-3
 
 
+@each_generator
 @pytest.mark.parametrize(
     ("k", "epsilon"), [(3, 0.3), (126, 1.3), (10, 9.0), (127, 1.3), (1000, 6.0), (65_536, 0.5), (65_536, 14.0)]
 )
-def test_krr__agrees_with_plain_python(k, epsilon):
+def test_krr__agrees_with_plain_python(k, epsilon, generator):
     """Bit for bit: 16 or 24 bits from the planes, the others from the private stream, against exact shares."""
     mechanism = fd.KRR(epsilon=epsilon, domain=k)
-    rng = seeded()
-    key = tuple(int(w) for w in np.frombuffer(rng._key, np.uint32))
+    rng = seeded(generator=generator)
+    key = key_of(rng)
     values = np.arange(20_000) % k
     reports = mechanism.randomize(values, rng=rng)
     keep = int(mechanism._law.keep * 2**128)

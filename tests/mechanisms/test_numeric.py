@@ -20,6 +20,8 @@ from fastdp.kernels.numeric import _threshold
 from fastdp.mechanisms.numeric import HYBRID_FROM, Duchi, Hybrid, MeanEstimate, Piecewise, Sums
 from fastdp.mechanisms.square_wave import SquareWave
 from fastdp.noise.rates import Rate
+from tests.generators import each_generator
+from tests.mechanisms.report_checks import key_of, seeded
 from tests.reference.cells import HALVES
 from tests.reference.numeric import NumericSampler, cell_probabilities
 from tests.reference.statistics import chisquare_p
@@ -30,10 +32,6 @@ SIZE = 10_000_000
 
 each_mean = pytest.mark.parametrize("kind", MEANS)
 each_kind = pytest.mark.parametrize("kind", EVERY)
-
-
-def seeded(seed: int = 5) -> fd.Rng:
-    return fd.Rng.unsafe_seed(seed)
 
 
 def cells_of(mechanism, reports: np.ndarray) -> np.ndarray:
@@ -97,13 +95,14 @@ def test_threshold__stays_between_its_ends_whatever_the_value():
         assert _threshold(high, law) == pytest.approx(law.most, rel=1e-12)
 
 
+@each_generator
 @pytest.mark.parametrize("epsilon", [2.0**-8, 0.7, 2.0, 9.0, 20.0])
 @each_kind
-def test_randomize__agrees_with_plain_python(kind, epsilon):
+def test_randomize__agrees_with_plain_python(kind, epsilon, generator):
     """Bit for bit, values beyond the bounds and lanes that are finished late included."""
     mechanism = kind(epsilon=epsilon, bounds=(-3, 5), **({"bins": 1 << 14} if kind is SquareWave else {}))
-    rng = seeded()
-    key = np.frombuffer(rng._key, np.uint32)
+    rng = seeded(generator=generator)
+    key = np.array(key_of(rng), np.uint32)
     size = 1 << 20
     raw = np.zeros(size // 2, np.uint32)
     fill_plane(key, np.uint32(HALVES), np.uint64(0), np.zeros(16, np.uint64), raw)

@@ -21,6 +21,7 @@ from fastdp.mechanisms.planar_laplace import FLOAT_ERROR, PlanarLaplace
 from fastdp.noise.cells import TAIL_DOWN, TAIL_UP
 from fastdp.noise.planar import EXCESS, PlanarLaw, _build
 from fastdp.plane import Plane
+from tests.generators import each_generator, key_for
 from tests.reference.planar import PlanarSampler, exponent, rough_chance, threshold
 
 SIZE = 2_000_000
@@ -112,10 +113,12 @@ def test_weights__are_those_of_the_law(rate):
         assert max(misses) > 1e-4
 
 
+@each_generator
 @pytest.mark.parametrize("rate", [12.0, 0.5, 0.03, 0.0001])
-def test_offsets__are_those_of_the_reference(rate):
+def test_offsets__are_those_of_the_reference(rate, generator):
     """Bit for bit the plain sampler's offsets, those that are finished late among them."""
-    law, key, start = PlanarLaw.below(Fraction(rate)), np.arange(8, dtype=np.uint32) * 77, 1000
+    law, start = PlanarLaw.below(Fraction(rate)), 1000
+    key = key_for(generator, np.arange(8, dtype=np.uint32) * 77)
     first, second = np.empty(1500, np.int64), np.empty(1500, np.int64)
     law.sampler()(key, np.uint64(start), make_scratch(), first, second)  # the whole of tile 1, parts of two others
     sampler = PlanarSampler(_build(law.side), key)

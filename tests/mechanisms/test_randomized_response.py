@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import fastdp as fd
+from tests.generators import each_generator
 from tests.mechanisms.report_checks import key_of, seeded
 from tests.reference.bits import bit_at
 
@@ -30,24 +31,25 @@ def test_two_coins__is_the_survey():
     assert counted.frequencies == pytest.approx([0.3, 0.7])
 
 
+@each_generator
 @pytest.mark.parametrize("epsilon", [0.4, 2.5])
 @pytest.mark.parametrize("reserved", [0, 1, 7, 8, 13, TILE - 9, TILE - 3, TILE + 5])
 @pytest.mark.parametrize("offset", [0, 1, 5, 8, 11])
-def test_randomize__agrees_with_plain_python(epsilon, reserved, offset):
+def test_randomize__agrees_with_plain_python(epsilon, reserved, offset, generator):
     """Numpy bytes and arrow bits from odd offsets, at slots around the end of a tile: the same flips, bit for bit."""
     mechanism = fd.RandomizedResponse(epsilon=epsilon)
     values = np.random.default_rng(offset).random(300) < 0.5
     arrow, size = pa.array(values)[offset:], values.size - offset
 
     def draw(given):
-        rng = seeded()
+        rng = seeded(generator=generator)
         rng.reserve(reserved)
         return mechanism.randomize(given, rng=rng)
 
     packed, plain = draw(arrow), draw(values[offset:])
     packed.validate(full=True)
     assert np.array_equal(packed.to_numpy(zero_copy_only=False), plain)
-    key, threshold = key_of(seeded()), mechanism._coin.threshold
+    key, threshold = key_of(seeded(generator=generator)), mechanism._coin.threshold
     for i in [*range(12), *range(size - 12, size)]:
         assert int(plain[i]) == int(values[offset + i]) ^ bit_at(key, reserved + i, threshold)
     last = np.frombuffer(packed.buffers()[1], np.uint8)[(size + 7) // 8 - 1]

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import chisquare, kstest
 
 import fastdp as fd
+from tests.generators import each_generator
 from tests.mechanisms.report_checks import key_of, seeded
 from tests.reference.bits import byte_at
 from tests.reference.cells import HALVES
@@ -34,10 +35,11 @@ def test_filters__are_a_public_function_of_the_salt():
     assert filters.sum(axis=2).max() <= 3
 
 
-def test_randomize__agrees_with_plain_python():
+@each_generator
+def test_randomize__agrees_with_plain_python(generator):
     """The cohort from the half word of a report's first slot, the flips from its byte slots."""
     for bits, reserved in ((5, 0), (16, 1000), (21, 1021)):
-        mechanism, rng = fd.RAPPOR(epsilon=2.0, domain=30, bits=bits, cohorts=8), seeded()
+        mechanism, rng = fd.RAPPOR(epsilon=2.0, domain=30, bits=bits, cohorts=8), seeded(generator=generator)
         rng.reserve(reserved)
         values = np.arange(30)
         reports = mechanism.randomize(values, rng=rng)

@@ -16,6 +16,7 @@ from fastdp.errors import InputCorruptError, ParameterError
 from fastdp.kernels.keystream import fill_plane
 from fastdp.mechanisms.subset import SubsetSelection
 from fastdp.noise.subset import steps
+from tests.generators import each_generator
 from tests.mechanisms import report_checks
 from tests.mechanisms.report_checks import key_of, seeded
 from tests.reference.cells import HALVES
@@ -54,10 +55,11 @@ def test_variance__meets_the_closed_form(k, variance):
     assert SubsetSelection(epsilon=1.0, domain=k).variance(1) == pytest.approx(variance, rel=2e-6)
 
 
+@each_generator
 @pytest.mark.parametrize(("k", "epsilon", "bits"), [(2, 1.3, 16), (100, 1.0, 16), (8, 5.0, 16), (300, 1.0, 32)])
-def test_subset__agrees_with_plain_python(k, epsilon, bits):
+def test_subset__agrees_with_plain_python(k, epsilon, bits, generator):
     """Bit for bit, also where the first sixteen bits leave the coin open, and where a set is drawn anew."""
-    mechanism, rng, size = SubsetSelection(epsilon=epsilon, domain=k), seeded(), 200 * 1024
+    mechanism, rng, size = SubsetSelection(epsilon=epsilon, domain=k), seeded(generator=generator), 200 * 1024
     key, values = key_of(rng), (np.arange(size) * 7 % k).astype(np.int32)
     reports = unpack(mechanism.randomize(values, rng=rng), k)
     halves = np.zeros(size // 2, np.uint32)

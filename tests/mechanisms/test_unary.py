@@ -12,14 +12,16 @@ import pytest
 
 import fastdp as fd
 from fastdp.mechanisms.unary import best_threshold
+from tests.generators import each_generator
 from tests.mechanisms.report_checks import key_of, seeded
 from tests.reference.bits import unary
 from tests.reference.protocols import ONE
 from tests.reference.protocols import unary as unary_law
 
 
+@each_generator
 @pytest.mark.parametrize(("k", "reserved"), [(2, 0), (8, 1000), (9, 8187), (64, 3), (65, 65_530), (150, 17)])
-def test_randomize__agrees_with_plain_python(k, reserved):
+def test_randomize__agrees_with_plain_python(k, reserved, generator):
     """Bit for bit, truth bits included, from any slot on, also across the ends of tiles."""
     width = (k + 7) // 8
     for mechanism in (
@@ -27,7 +29,7 @@ def test_randomize__agrees_with_plain_python(k, reserved):
         fd.UnaryEncoding(epsilon=1.3, domain=k, optimized=False),
         fd.UnaryEncoding.of(p=0.625, q=1 / 512, domain=k),
     ):
-        rng = seeded()
+        rng = seeded(generator=generator)
         rng.reserve(reserved)
         values = np.arange(40) * 7 % k
         reports = mechanism.randomize(values, rng=rng)
