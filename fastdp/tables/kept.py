@@ -39,7 +39,7 @@ def kept_type(column: str, kind: pa.DataType) -> pa.DataType:
             raise SchemaError(
                 f"sanitize: column {column!r} nests encoded values, which cannot be kept; decode them first"
             )
-        return pa.field(field.name, kept_type(column, field.type), field.nullable)
+        return pa.field(field.name, kept_type(column, field.type))  # nullable: under a null there is nothing
 
     if types.is_struct(kind):
         return pa.struct([clean(field) for field in kind])
@@ -54,7 +54,6 @@ def kept_type(column: str, kind: pa.DataType) -> pa.DataType:
 
 def keep(column: str, values: pa.Array, *, copy: bool) -> pa.Array:
     """The values alone, in their plain type; ``copy`` for results that keep their buffers instead of writing values."""
-    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -70,10 +69,35 @@ def keep(column: str, values: pa.Array, *, copy: bool) -> pa.Array:
             values, copy = pc.run_end_decode(values), False
         if not values.type.equals(kind, check_metadata=True):
             values = values.cast(kind)
-        if copy:
-            values = pc.take(values, pa.array(np.arange(len(values))))
-        if pa.types.is_floating(kind) and pc.any(pc.is_nan(values)).as_py():
-            values = pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), kind), values)
+        return _visible(values, copy=copy)
     except pa.ArrowException:  # its message may hold a value
         raise SchemaError(f"sanitize: column {column!r} has arrow type {values.type}, which cannot be kept") from None
+
+
+def _visible(values: pa.Array, *, copy: bool) -> pa.Array:
+    """What can be read of the values, and of NaN only that it is one; nested ones are always copied."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = values.type
+    if pa.types.is_struct(kind):
+        parts = [_visible(part, copy=True) for part in values.flatten()]  # under a null, each part is null
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=values.is_null())
+    if pa.types.is_fixed_size_list(kind):
+        size = kind.list_size
+        places = np.arange(values.offset * size, (values.offset + len(values)) * size)
+        missing = np.repeat(values.is_null().to_numpy(zero_copy_only=False), size)
+        items = _visible(values.values.take(pa.array(places, mask=missing)), copy=False)
+        return pa.FixedSizeListArray.from_arrays(items, type=kind, mask=values.is_null())
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy()
+        offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        make, width = (pa.ListArray, np.int32) if pa.types.is_list(kind) else (pa.LargeListArray, np.int64)
+        items = _visible(values.flatten(), copy=True)
+        return make.from_arrays(pa.array(offsets.astype(width)), items, type=kind, mask=values.is_null())
+    if copy:
+        values = pc.take(values, pa.array(np.arange(len(values))))
+    if pa.types.is_floating(kind) and pc.any(pc.is_nan(values)).as_py():
+        values = pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), kind), values)
     return values

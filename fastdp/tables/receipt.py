@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 METADATA_KEY = "fastdp.receipt"
 SAFE = "keyed by the operating system"
+SHUFFLED, IN_ORDER = "shuffled: rows are in a uniformly random order", "that of the input"
 UNSAFE = "unsafe seed: whoever knows the seed can remove the noise; for tests only"
 
 
@@ -29,16 +30,18 @@ class Receipt:
     rows: int | None
     unsafe: bool
     generator: str
+    shuffled: bool = False
 
     @classmethod
-    def of(cls, plan: Plan, rows: int | None, rng: Rng) -> Receipt:
-        return cls(plan, rows, rng.is_unsafe, rng.generator)
+    def of(cls, plan: Plan, rows: int | None, rng: Rng, *, shuffled: bool = False) -> Receipt:
+        return cls(plan, rows, rng.is_unsafe, rng.generator, shuffled)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
         return {
             "format": 1,
             "rows": self.rows,
+            "order": SHUFFLED if self.shuffled else IN_ORDER,
             "guarantee": describe_guarantee(self.plan),
             "generator": f"{self.generator}, {UNSAFE if self.unsafe else SAFE}",
             "plan": self.plan.to_dict(),

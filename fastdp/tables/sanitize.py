@@ -162,7 +162,7 @@ class Job:
         log.info("writing %s to %s", output.kind, output.target.path or "standard output")
         if output.kind == "parquet" and not self._shuffle:
             self._batch_schema = self._with_dictionaries()
-        sink = output.open(self.schema, self.plain, Receipt.of(self.plan, None, rng), dictionaries=self._batch_schema)
+        sink = output.open(self.schema, self.plain, self._receipt(None, rng), dictionaries=self._batch_schema)
         return self.run(sink, rng, progress, output)
 
     def _with_dictionaries(self) -> pa.Schema | None:
@@ -210,7 +210,7 @@ class Job:
             pipeline = Pipeline()
             pipeline.run(self.source.batches(names, self._rows, labelled), work, sink.write, cancel)
             log.info("%s rows sanitized; seconds busy: %s", f"{seen:,}", pipeline.busy)
-            receipt = Receipt.of(self.plan, rows, rng)
+            receipt = self._receipt(rows, rng)
             sink.finish(receipt)
             log.info("complete, flushed and in place")
         except BaseException:
@@ -219,6 +219,9 @@ class Job:
         if not self._shuffle:
             _warn_of_order(watches)
         return receipt
+
+    def _receipt(self, rows: int | None, rng: Rng) -> Receipt:
+        return Receipt.of(self.plan, rows, rng, shuffled=self._shuffle)
 
     def _sanitize(
         self, batch: pa.RecordBatch, rng: Rng, watches: dict[str, OrderWatch], *, copy: bool

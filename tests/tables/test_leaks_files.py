@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -75,6 +76,36 @@ def cut_off_list(_source, rows):
     return pa.array([[CANARY], *[["a"]] * rows, [CANARY]])[1 : rows + 1]
 
 
+def hidden_in_structs(source, rows):
+    """Every third struct is null, with its parts still there."""
+    valid = pa.py_buffer(np.packbits(np.arange(rows) % 3 != 0, bitorder="little"))
+    numbers, texts = source.integers(0, 9, rows), np.full(rows, "a", object)
+    numbers[::3], texts[::3] = NUMBER, CANARY
+    kind = pa.struct([("n", pa.int64()), ("t", pa.string())])
+    return pa.Array.from_buffers(kind, rows, [valid], children=[pa.array(numbers), pa.array(texts, pa.string())])
+
+
+def hidden_in_lists(source, rows):
+    return pa.ListArray.from_arrays(pa.array(np.arange(rows + 1), pa.int32()), hidden_in_structs(source, rows))
+
+
+def hidden_in_pairs(source, rows):
+    valid = pa.py_buffer(np.packbits(np.arange(rows) % 3 != 0, bitorder="little"))
+    values = source.random(2 * rows)
+    values[::3] = np.frombuffer(PAYLOAD, np.float64)[0]
+    values[::6] = values[1::6] = DOUBLE
+    return pa.Array.from_buffers(pa.list_(pa.float64(), 2), rows, [valid], children=[pa.array(values)])
+
+
+def payloads_in_structs(source, rows):
+    return pa.StructArray.from_arrays([payloads(source, rows)], ["x"])
+
+
+def cut_off_runs(_source, rows):
+    ends = pa.array([1, rows + 1, rows + 2], pa.int32())
+    return pa.RunEndEncodedArray.from_arrays(ends, pa.array([CANARY, "a", CANARY]))[1 : rows + 1]
+
+
 def everywhere(_source, rows):
     return pa.array([CANARY] * rows)
 
@@ -92,6 +123,8 @@ COLUMNS = [
     (hidden_integers, GEOMETRIC), (hidden_integers, "keep"), (hidden_floats, LAPLACE), (hidden_floats, "keep"),
     (payloads, LAPLACE), (payloads, "keep"), (unused_label, KRR), (unused_label, "keep"), (cut_off_list, "keep"),
     *((cut_off(kind), entry) for kind in (pa.string(), pa.large_string(), pa.string_view()) for entry in (KRR, "keep")),
+    *((make, "keep") for make in (hidden_in_structs, hidden_in_lists, hidden_in_pairs, payloads_in_structs)),
+    *((cut_off_runs, entry) for entry in (KRR, "keep")),
 ]  # fmt: skip
 BAD = [(undeclared, KRR), (everywhere, LAPLACE), (everywhere, KRR)]
 
@@ -108,11 +141,14 @@ def make(choice, rows, seed):
 
 
 def storable(table: pa.Table, plan: dict, kind: str) -> tuple[pa.Table, dict]:
-    """What the format can hold: no lists or dictionaries in CSV, no views in Parquet."""
+    """What the format can hold: no lists or dictionaries in CSV, no views or runs in Parquet."""
     names = [field.name for field in table.schema if not (kind == "csv" and pa.types.is_nested(field.type))]
     table = table.select(names)
     for index, field in enumerate(table.schema):
-        if (kind == "csv" and pa.types.is_dictionary(field.type)) or pa.types.is_string_view(field.type):
+        if pa.types.is_run_end_encoded(field.type):
+            plain = pa.chunked_array([pa.compute.run_end_decode(chunk) for chunk in table.column(index).chunks])
+            table = table.set_column(index, field.name, plain)
+        elif (kind == "csv" and pa.types.is_dictionary(field.type)) or pa.types.is_string_view(field.type):
             table = table.set_column(index, field.name, table.column(index).cast(pa.string()))
     return table, {name: plan[name] for name in names}
 
@@ -219,7 +255,7 @@ class TestSearch:
         for index in (6, 8, 10, 13, 15):  # columns that are kept
             assert not marks_in(release([COLUMNS[index]], 30, 1, "arrow", "arrows")[1])
         monkeypatch.setattr(sanitize, "keep", lambda _name, values, copy: values)
-        for index in (6, 8, 10):
+        for index in (6, 8, 10, -6, -5, -4, -3):
             assert marks_in(release([COLUMNS[index]], 30, 1, "arrow", "arrows")[1]), index
 
     def test_spilled_raw_buffers(self, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -178,3 +179,20 @@ def test_full_disk__leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         sanitize(people(), PLAN, tmp_path / "o.parquet", shuffle=True, batch_rows=500)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("output", ["o.parquet", "o.arrow", "o.csv", "parts/"])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_receipts__say_whether_rows_are_shuffled(tmp_path, output, shuffled):
+    """Beside the output and in it."""
+    receipt = sanitize(people(50), PLAN, f"{tmp_path}/{output}", shuffle=shuffled)
+    beside = json.loads((tmp_path / f"{output.rstrip('/')}.receipt.json").read_text())
+    assert beside == receipt.to_dict()
+    assert ("shuffled" in beside["order"]) == shuffled
+    metadata = fd.sanitize(people(50), PLAN, shuffle=shuffled).schema.metadata
+    if output.endswith(("parquet", "/")):
+        path = tmp_path / output
+        metadata = pq.read_metadata(path if path.is_file() else path / "part-00000.parquet").metadata
+    elif output.endswith("arrow"):
+        metadata = pa.ipc.open_file(pa.OSFile(f"{tmp_path}/{output}")).schema.metadata
+    assert json.loads(metadata[b"fastdp.receipt"])["order"] == beside["order"]
