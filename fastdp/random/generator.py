@@ -37,7 +37,7 @@ def process_generator() -> str:
 
 def read_generator(what: str, name: object) -> str:
     """The name of a generator that this process can run."""
-    if name not in {AES, CHACHA} or not isinstance(name, str):
+    if not isinstance(name, str) or name not in {AES, CHACHA}:
         raise ParameterError(f"{what} must be {AES!r} or {CHACHA!r}, got {name!r}")
     if name == AES and not _has_aes():
         raise ParameterError(

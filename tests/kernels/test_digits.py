@@ -68,12 +68,13 @@ def test_fill_digit_noise__agrees_with_plain_python(scale, generator):
     assert np.array_equal(draw(tables, 777, 5_000, given), draws[777:5777])
 
 
+@each_generator
 @pytest.mark.parametrize("scale", SCALES)
-def test_fill_digit_noise__follows_its_law(scale):
+def test_fill_digit_noise__follows_its_law(scale, generator):
     """1e7 draws against the exact law; a scale 1 % larger is rejected."""
     tables = tables_of(scale)
     rate, reach = float(tables.coarse.rate.exact), int(25 * scale)
-    draws = draw(tables, 5, 10_000_000)
+    draws = draw(tables, 5, 10_000_000, key_for(generator, KEY))
     assert chisquare_p(draws, laplace_pmf(rate, reach), -reach) > 1e-3
     assert chisquare_p(draws, laplace_pmf(rate, reach), -reach, bins=100) > 1e-3
     assert chisquare_p(draws, laplace_pmf(rate / 1.01, reach), -reach, bins=100) < 1e-6

@@ -44,12 +44,13 @@ def test_keep__rounds_toward_more_noise_for_large_domains():
         assert law.cost <= epsilon
 
 
+@each_generator
 @pytest.mark.parametrize(("k", "epsilon"), [(2, 0.5), (7, 1.0), (100, 3.0), (1000, 4.0), (5000, 6.0)])
-def test_krr__follows_its_channel(k, epsilon):
+def test_krr__follows_its_channel(k, epsilon, generator):
     """Reports of one fixed value are distributed as that value's channel row; a wrong epsilon is rejected."""
     mechanism, size = fd.KRR(epsilon=epsilon, domain=k), 10_000_000
     dtype = np.uint8 if k <= 256 else np.int32
-    reports = mechanism.randomize(np.full(size, k // 2, dtype), rng=seeded())
+    reports = mechanism.randomize(np.full(size, k // 2, dtype), rng=seeded(generator=generator))
     seen = np.bincount(reports, minlength=k)
     assert chisquare(seen, mechanism.channel().row(k // 2) * size).pvalue > 1e-3
     mutant = fd.KRR(epsilon=epsilon * 1.01, domain=k).channel().row(k // 2)
