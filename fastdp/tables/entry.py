@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fastdp import rounding, validation
 from fastdp.columns.domain import Domain
+from fastdp.columns.numeric import check_arrow
 from fastdp.errors import FastDPError, ParameterError
 from fastdp.privacy import Privacy
 from fastdp.tables.policies import KEYS, Policies
-from fastdp.tables.spec import STRUCTURED, Spec, check_keys, find, in_plain_words, unknown
+from fastdp.tables.spec import MECHANISMS, STRUCTURED, Spec, check_keys, find, in_plain_words, unknown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,12 +90,20 @@ class Entry:
         """Whether rows with a null in this column are left out, for all to see."""
         return self.policies.nulls == "drop"
 
+    @property
+    def ways_out(self) -> str:
+        """The keys by which a plan says what becomes of values that the mechanism does not take."""
+        allowed = MECHANISMS[self.given["mechanism"]].all_keys
+        return ", ".join(key for key in ("nulls", "nan", "out_of_domain") if key in allowed)
+
     def randomize(self, values: pa.Array, rng: Rng) -> pa.Array:
         """Reports of the values, with nulls, NaN and undeclared categories as the plan says.
 
         Every row takes one slot of each stream, also rows that are dropped afterwards.
         """
-        values = self.policies.settle(values, rng.child("out of domain"))
+        if self.policies.change_values:
+            check_arrow(f"column {self.column!r}", values, "public")  # before anything reads them
+            values = self.policies.settle(values, rng.child("out of domain"))
         return self.mechanism.randomize(values, rng=rng, nulls=self.policies.for_mechanism)
 
 

@@ -103,7 +103,10 @@ def _error(entry: Entry) -> str:
     if takes == "codes":
         return f"{_reach(mechanism):.4g} {mechanism.unit} from each value"
     if takes == "numbers":
-        return f"±{float(mechanism.interval(0.95)[1]):.4g} on each value"
+        half = float(mechanism.interval(0.95)[1])
+        if mechanism.bounds is not None:  # which no report leaves
+            half = min(half, mechanism.bounds[1] - mechanism.bounds[0])
+        return f"±{half:.4g} on each value"
     if not hasattr(mechanism, "variance"):
         return ""
     half = 1.96 * math.sqrt(float(mechanism.variance(RECORDS)))

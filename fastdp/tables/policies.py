@@ -64,6 +64,11 @@ class Policies:
         return cls(nulls, label, _read_nan(owner, given, bounds), _read_others(owner, given, domain), domain)
 
     @property
+    def change_values(self) -> bool:
+        """Whether some values are replaced before they are randomized."""
+        return self.lowest is not None or self.nulls == "category" or self.others is not None
+
+    @property
     def for_mechanism(self) -> Nulls:
         """What a mechanism is told: nulls of rows that are to go stay until then, so that every row has its slot."""
         return "public" if self.nulls in {"public", "drop"} else "error"

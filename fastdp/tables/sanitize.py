@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastdp import validation
 from fastdp.columns.frames import same_kind
-from fastdp.errors import FastDPError, InputCorruptError, ParameterError
+from fastdp.errors import DomainError, FastDPError, InputCorruptError, ParameterError
 from fastdp.random.rng import Rng, resolve
 from fastdp.tables.csv_files import text_types
 from fastdp.tables.kept import keep, kept_type
@@ -262,7 +262,7 @@ def _warn_of_order(watches: dict[str, OrderWatch]) -> None:
 
 def _randomize(entry: Entry, values: pa.Array, rng: Rng) -> pa.Array:
     """Reports of a column; errors name it and hold none of its values."""
-    with _withheld(f"column {entry.column!r}"):
+    with _withheld(f"column {entry.column!r}", entry.ways_out):
         return entry.randomize(values, rng)
 
 
@@ -273,11 +273,14 @@ def _randomize_group(group: Group, values: list[pa.Array], rng: Rng) -> list[pa.
 
 
 @contextmanager
-def _withheld(what: str) -> Iterator[None]:
+def _withheld(what: str, ways_out: str = "") -> Iterator[None]:
     import pyarrow as pa
 
     try:
         yield
+    except DomainError as error:
+        or_else = f"; or let the plan say what becomes of them: {ways_out}" if ways_out else ""
+        raise DomainError(f"sanitize: {what}: {error}{or_else}") from None
     except FastDPError as error:
         raise type(error)(f"sanitize: {what}: {error}") from None
     except (pa.ArrowException, UnicodeDecodeError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fastdp.columns.numeric import check_arrow
 from fastdp.errors import FastDPError, ParameterError
 from fastdp.mechanisms.additive import Additive
 from fastdp.mechanisms.numeric import MeanReports
@@ -53,6 +54,8 @@ class Subject:
         with_nulls = self.part.public_nulls and (not isinstance(self.part, Group) or isinstance(self.part.body, Joint))
         try:
             if with_nulls:
+                for column in columns:
+                    check_arrow(f"column {self.name!r}", column, "public")  # before anything reads them
                 columns = _present(columns)
             if len(columns[0]):
                 self.reader.add(*columns)

@@ -119,9 +119,34 @@ def broken(kind: str) -> pa.Array:
     )
 
 
+POLICIES = ({"nulls": "category", "null_label": "flu"}, {"out_of_domain": "uniform"}, {"out_of_domain": "flu"},
+            {"nulls": "public"}, {"nulls": "drop"})  # fmt: skip
+
+
 @pytest.mark.parametrize("kind", ["index", "utf-8", "utf-8 in a dictionary"])
-@pytest.mark.parametrize("entry", ["keep", COLUMNS["disease"]])
+@pytest.mark.parametrize("entry", ["keep", COLUMNS["disease"], *(COLUMNS["disease"] | more for more in POLICIES)])
 def test_arrays_that_lie__are_refused(kind, entry):
     """Bad dictionary indices and invalid text, before anything follows them."""
     with pytest.raises(fd.InputCorruptError, match="'x'"):
         sanitize(pa.table({"x": broken(kind)}), Plan(columns={"x": entry}))
+
+
+@pytest.mark.parametrize("kind", ["index", "utf-8", "utf-8 in a dictionary"])
+@pytest.mark.parametrize("more", [{}, {"nulls": "public"}])
+def test_reports_that_lie__are_refused(kind, more):
+    with pytest.raises(fd.InputCorruptError, match="'x'"):
+        fd.estimate_table(pa.table({"x": broken(kind)}), Plan(columns={"x": COLUMNS["disease"] | more}))
+
+
+@pytest.mark.parametrize(
+    ("values", "entry", "way_out"),
+    [
+        (["cold", "S3CRET"], "disease", "out_of_domain"),
+        (["cold", None], "disease", "nulls"),
+        ([1.0, float("nan")], "income", "nan"),
+    ],
+)
+def test_errors__say_what_a_plan_can_do_about_it(values, entry, way_out):
+    with pytest.raises(fd.DomainError, match=f"plan say what becomes of them: .*{way_out}") as caught:
+        sanitize(pa.table({"x": values}), Plan(columns={"x": COLUMNS[entry]}))
+    assert "S3CRET" not in str(caught.value)

@@ -13,6 +13,7 @@ from fastdp.errors import ParameterError, SchemaError
 from fastdp.random import Rng
 from fastdp.tables.explain import explain
 from fastdp.tables.group import GROUPS
+from fastdp.tables.explain import explain
 from fastdp.tables.plan import Plan
 from fastdp.tables.sanitize import sanitize
 from fastdp.tables.spec import MECHANISMS
@@ -176,3 +177,12 @@ def test_manual__is_a_plan_and_names_every_mechanism():
     plan = Plan.loads(text.partition("```toml\n")[2].partition("```")[0])
     assert list(plan.privacy.metric) == ["age", "latitude, longitude"]
     assert [name for name in (*MECHANISMS, *GROUPS) if f"`{name}`" not in text] == []
+
+
+@pytest.mark.parametrize(("bounds", "said"), [([0, 10], "±10 on"), ([0, 1000], "±1000 on"), (None, "±2.996 on")])
+def test_errors_to_expect__are_no_larger_than_bounds_allow(bounds, said):
+    """Reports stay within bounds, so no error is larger than their width."""
+    more = {"unit": 1} if bounds is None else {"bounds": bounds}
+    plan = Plan(columns={"x": {"mechanism": "laplace", "epsilon": 1.0, **more}})
+    (line,) = explain(plan)
+    assert line.error.startswith(said)
