@@ -66,6 +66,13 @@ def _numbers(name: str, mechanism: Any, low: float, judge: Judge, random: float,
     )  # fmt: skip
 
 
+def _keystream(name: str, description: str) -> Job:
+    return Job(
+        name, "keystream", "keystream", "uint8", description,
+        lambda: None, unit="bytes", size=32_000_000, random=1, traffic=lambda _job, size: (0, size, 1),
+    )  # fmt: skip
+
+
 JOBS = (
     _noise(
         "laplace-float64", "laplace", "float64", "Laplace, sensitivity 1, epsilon 1",
@@ -122,9 +129,6 @@ JOBS = (
     _numbers("duchi", fd.Duchi, -1.0, reports.judge_means, 2),
     _numbers("piecewise", fd.Piecewise, -1.0, reports.judge_means, 6),
     _numbers("square-wave", fd.SquareWave, 0.0, reports.judge_waves, 6, kind="wave"),
-    Job(
-        "keystream", "keystream", "keystream", "uint8", "random bytes, written to memory",
-        lambda: None, unit="bytes", size=32_000_000, random=1,
-        traffic=lambda _job, size: (0, size, 1),
-    ),
+    _keystream("keystream", "random bytes, written to memory"),
+    _keystream("keystream-chacha20", "random bytes of the cipher for every CPU, written to memory"),
 )  # fmt: skip

@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks import estimation, files, local_ways, points, problems, rivals, ways
 from benchmarks.ways import Way
+from fastdp.random.generator import CHACHA, process_generator
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,10 @@ class Library:
 
 QUICK = ("fastdp", "memcpy", "numpy", "pyarrow", "cryptography")
 _NOISES = ("laplace", "geometric", "gaussian", "discrete-gaussian")
+_KEYSTREAMS = {
+    "keystream": ways.keystream_ways(process_generator),
+    "keystream-chacha20": ways.keystream_ways(lambda: CHACHA),
+}
 _COPY = Way(ways.memcpy, law="none", exact=lambda values: values)
 
 _ALL = (
@@ -54,7 +59,7 @@ _ALL = (
         "fastdp",
         "one thread, keyed by the operating system",
         dict.fromkeys((*_NOISES, "krr"), Way(ways.fastdp_noise))
-        | {"keystream": Way(ways.fastdp_keystream, exact=ways.openssl_in_lane_order)}
+        | {kind: own for kind, (own, _) in _KEYSTREAMS.items()}
         | local_ways.FASTDP
         | estimation.FASTDP
         | points.FASTDP
@@ -173,8 +178,8 @@ _ALL = (
     ),
     Library(
         "cryptography",
-        "OpenSSL's ChaCha20 on zeros, into a fresh array",
-        {"keystream": Way(lambda _job, zeros: lambda: ways.openssl(zeros))},
+        "OpenSSL's cipher of the same name on zeros, into a fresh array",
+        {kind: openssl for kind, (_, openssl) in _KEYSTREAMS.items()},
         module="cryptography.hazmat.primitives.ciphers",
         package="cryptography",
     ),

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.timing import Task, Times, interleave
+from benchmarks.ways import openssl_cipher
 
 LARGE, MIDDLE, SMALL = 64_000_000, 4 << 20, 128 << 10
 """Bytes of an array: beyond every cache, within the one that cores share, and within a core's own."""
 REPEATS = 200
 STREAM = 1 << 16
 STREAMS = 100
+CIPHERS = ("aes-256-ctr", "chacha20", "own-keystream")
 
 
 def _copy(size: int, times: int) -> Callable[[], Any]:
@@ -40,17 +42,26 @@ def _read(size: int, times: int) -> Callable[[], Any]:
 
 def _keystream(cipher: str) -> Callable[[], Any]:
     """OpenSSL's, over and over into the same 64 KiB, so that nothing but the cipher is measured."""
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
-    if cipher == "aes-256-ctr":
-        chosen: Any = Cipher(algorithms.AES(bytes(32)), modes.CTR(bytes(16)))
-    else:
-        chosen = Cipher(algorithms.ChaCha20(bytes(32), bytes(16)), None)
-    encryptor, zeros, out = chosen.encryptor(), bytes(STREAM), bytearray(STREAM)
+    encryptor, zeros, out = openssl_cipher(cipher, bytes(32)), bytes(STREAM), bytearray(STREAM)
 
     def call() -> None:
         for _ in range(STREAMS):
             encryptor.update_into(zeros, out)
+
+    return call
+
+
+def _own_keystream() -> Callable[[], Any]:
+    """fastdp's, in the same way: where it is faster than OpenSSL's, the limit is its own."""
+    from fastdp.kernels.keystream import fill_plane
+    from fastdp.random.generator import key_words, process_generator
+
+    key, counters = key_words(process_generator(), bytes(32)), np.empty(16, np.uint64)
+    out = np.zeros(STREAM // 4, np.uint32)
+
+    def call() -> None:
+        for _ in range(STREAMS):
+            fill_plane(key, np.uint32(1), np.uint64(0), counters, out)
 
     return call
 
@@ -62,6 +73,7 @@ def tasks() -> list[Task]:
         found.append(Task(name, LARGE, make(LARGE, 1)))
         found.append(Task(f"{name}-shared", MIDDLE * REPEATS // 20, make(MIDDLE, REPEATS // 20)))
         found.append(Task(f"{name}-cached", SMALL * REPEATS, make(SMALL, REPEATS)))
+    found.append(Task("own-keystream", STREAM * STREAMS, _own_keystream()))
     for cipher in ("aes-256-ctr", "chacha20"):
         try:
             found.append(Task(cipher, STREAM * STREAMS, _keystream(cipher)))
@@ -78,7 +90,7 @@ def measure(rounds: int, tick: Callable[[], Any] = lambda: None) -> list[dict[st
 def rates(found: list[dict[str, Any]]) -> dict[str, float]:
     """Bytes per second of each, and of the best cipher under the name "keystream"."""
     known = {row["name"]: Times(row["size"], row["cpu"], row["wall"]).speed() for row in found}
-    ciphers = [known[name] for name in ("aes-256-ctr", "chacha20") if name in known]
+    ciphers = [known[name] for name in CIPHERS if name in known]
     return known | ({"keystream": max(ciphers)} if ciphers else {})
 
 

@@ -22,6 +22,7 @@ from benchmarks.libraries import LIBRARIES
 from benchmarks.registry import JOBS, TOPICS, Entry, Job, entries
 from benchmarks.timing import Task, interleave
 from benchmarks.yardsticks import Watch, objections, refusal
+from fastdp.random.generator import process_generator
 
 RESULTS = machine.ROOT / "bench_results"
 ROUNDS = 21
@@ -161,6 +162,7 @@ def measure(topic: str | None, *, quick: bool, progress: Progress) -> dict[str, 
         "quick": quick,
         "topic": topic,
         "machine": machine.facts(),
+        "generator": process_generator(),
         "load": [load, os.getloadavg()[0]],
         "versions": machine.versions(),
         "libraries": {name: library.note for name, library in LIBRARIES.items()},

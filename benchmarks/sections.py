@@ -87,6 +87,7 @@ def limit_table(result: dict[str, Any]) -> list[str]:
         "read-cached": "reading within a core's cache",
         "aes-256-ctr": "AES-256-CTR of OpenSSL",
         "chacha20": "ChaCha20 of OpenSSL",
+        "own-keystream": "keystream of fastdp",
     }
     rates = limits.rates(result["limits"])
     return table(["limit", "GB/s"], [[words[name], number(rates[name] / 1e9)] for name in words if name in rates])
@@ -159,6 +160,8 @@ def about(result: dict[str, Any]) -> list[str]:
         f"- Compiled for {machine['target']}{', with ' + ', '.join(vectors) if vectors else ''}.",
         f"- Software: {software}.",
     ]
+    if "generator" in result:
+        lines.append(f"- fastdp's keystream: {result['generator']}.")
     load = f"Load when it started and ended: {result['load'][0]:.2f}, {result['load'][1]:.2f}."
     lines += [f"- {text} {load}" for text in noise_words(noise)]
     lines.append(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import fastdp as fd
+from fastdp.random.generator import AES, key_words
 
 if TYPE_CHECKING:
     from benchmarks.job import Job
@@ -48,37 +49,64 @@ def fastdp_noise(job: Job, values: np.ndarray) -> Call:
     return lambda: mechanism.randomize(values)
 
 
-def fastdp_keystream(_job: Job, zeros: np.ndarray) -> Call:
-    from fastdp.kernels.keystream import fill_plane
+def keystream_ways(generator: Callable[[], str]) -> tuple[Way, Way]:
+    """How fastdp and OpenSSL make the keystream of a cipher; ``generator`` says of which, once it is asked for."""
+
+    def fastdp(_job: Job, zeros: np.ndarray) -> Call:
+        from fastdp.kernels.keystream import fill_plane
+        from fastdp.kernels.words import HALVES
+
+        key, counters = key_words(generator(), KEY), np.empty(16, np.uint64)
+
+        def call() -> np.ndarray:
+            out = np.empty(zeros.size // 4, np.uint32)
+            fill_plane(key, HALVES, np.uint64(0), counters, out)
+            return out
+
+        return call
+
+    def openssl(_job: Job, zeros: np.ndarray) -> Call:
+        def call() -> np.ndarray:
+            out = np.empty(zeros.size, np.uint8)
+            openssl_cipher(generator(), KEY).update_into(zeros.data, out.data)
+            return out
+
+        return call
+
+    return Way(fastdp, exact=lambda zeros: openssl_in_lane_order(generator(), zeros.size)), Way(openssl)
+
+
+def openssl_cipher(generator: str, key: bytes, nonce: bytes = bytes(16)) -> Any:
+    """What encrypts by OpenSSL."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    chosen: Any = Cipher(algorithms.ChaCha20(key, nonce), None)
+    if generator == AES:
+        chosen = Cipher(algorithms.AES(key), modes.CTR(nonce))
+    return chosen.encryptor()
+
+
+def openssl_in_lane_order(generator: str, size: int) -> np.ndarray | None:
+    """What fastdp's keystream must be: OpenSSL's, with the words of sixteen blocks side by side.
+
+    Its own counter mode counts in another order, so for AES the cipher is given the counters one by one.
+    """
     from fastdp.kernels.words import HALVES
 
-    key, counters = np.frombuffer(KEY, np.uint32).copy(), np.empty(16, np.uint64)
-
-    def call() -> np.ndarray:
-        out = np.empty(zeros.size // 4, np.uint32)
-        fill_plane(key, HALVES, np.uint64(0), counters, out)
-        return out
-
-    return call
-
-
-def openssl(zeros: np.ndarray, nonce: bytes = bytes(16)) -> np.ndarray:
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
-
-    out = np.empty(zeros.size, np.uint8)
-    Cipher(algorithms.ChaCha20(KEY, nonce), None).encryptor().update_into(zeros.data, out.data)
-    return out
-
-
-def openssl_in_lane_order(zeros: np.ndarray) -> np.ndarray | None:
-    """What fastdp's keystream must be: OpenSSL's, with the words of sixteen blocks side by side."""
-    from fastdp.kernels.words import HALVES
-
+    plane = int(HALVES)
     try:
-        stream = openssl(zeros, bytes(8) + int(HALVES).to_bytes(4, "little") + bytes(4))
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     except ImportError:
         return None
-    return stream.view(np.uint32).reshape(-1, 16, 16).transpose(0, 2, 1).ravel()
+    if generator == AES:
+        inputs = np.zeros((size // 64, 4, 4), np.uint32)
+        inputs[:, :, 0] = np.arange(size // 64, dtype=np.uint32)[:, None]
+        inputs[:, :, 3] = 4 * plane + np.arange(4, dtype=np.uint32)
+        stream = Cipher(algorithms.AES(KEY), modes.ECB()).encryptor().update(inputs.tobytes())
+    else:
+        nonce = bytes(8) + plane.to_bytes(4, "little") + bytes(4)
+        stream = openssl_cipher(generator, KEY, nonce).update(bytes(size))
+    return np.frombuffer(stream, np.uint32).reshape(-1, 16, 16).transpose(0, 2, 1).ravel()
 
 
 def numpy_ways(source: Callable[[], Any]) -> dict[str, Way]:

@@ -85,7 +85,8 @@ def run(*jobs: dict[str, Any], commit: str = "abc1234", **more: Any) -> dict[str
              "read-cached": 5e10, "aes-256-ctr": 8e9, "chacha20": 5e9}  # fmt: skip
     made = {
         "format": 2, "when": "2026-01-01T00:00:00+00:00", "commit": commit, "dirty": False, "complete": True,
-        "quick": False, "topic": None, "machine": MACHINE, "load": [0.0, 0.0], "versions": {"python": "3.11"},
+        "quick": False, "topic": None, "machine": MACHINE, "generator": "aes-256-ctr", "load": [0.0, 0.0],
+        "versions": {"python": "3.11"},
         "libraries": {"fastdp": "ours", "memcpy": "a copy", "numpy": "theirs"}, "skipped": {}, "failed": [],
         "jobs": list(jobs), "noise": noise(), "limits": [limit(name, rate) for name, rate in rates.items()],
         "scaling": [curve("laplace-float64, by values", "n", "fastdp", "numpy"),

@@ -134,8 +134,8 @@ def test_latest__tells_limits_noise_and_files_by_both_clocks():
     files = job("sanitize-parquet", 2.0, topic="files", pyarrow=1.0)
     files["limit"] = "pyarrow"
     text = sections.latest(run(files), [])
-    for expected in ("## What the machine can do", "AES-256-CTR", "has quartiles apart by", "50.0 % of pyarrow",
-                     "## From disk to disk", "fastdp × it, wall", "## Scaling"):  # fmt: skip
+    for expected in ("## What the machine can do", "AES-256-CTR", "keystream: aes-256-ctr.", "has quartiles apart by",
+                     "50.0 % of pyarrow", "## From disk to disk", "fastdp × it, wall", "## Scaling"):  # fmt: skip
         assert expected in text
 
 
