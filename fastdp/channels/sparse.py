@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,10 @@ from fastdp.channels.dense import ROW_TOLERANCE, exponents_of
 from fastdp.channels.metrics import Pairs, Witness
 from fastdp.channels.observed import Observed
 from fastdp.errors import ParameterError
-from fastdp.kernels.sparse import apply_backward, apply_forward, step_sparse
+from fastdp.kernels.sparse import apply_backward, apply_forward, step_runs, step_sparse
+
+LEAST_RUN = 6
+"""Inputs side by side, on average over the outputs' entries, from which it pays to go by runs."""
 
 
 class SparseChannel(Channel):
@@ -96,17 +100,35 @@ class SparseChannel(Channel):
     def prepare(self, counts: Any) -> Observed:
         if np.ndim(counts) > 1:
             return super().prepare(counts)
-        return _ObservedSparse(self, counts, (self._starts, self._inputs, self._entries), self._exponents)
+        runs = self._runs()
+        step, places = (step_runs, runs) if runs else (step_sparse, (self._starts, self._inputs))
+        return _ObservedSparse(self, counts, step, (*places, self._entries), self._exponents)
+
+    def _runs(self) -> tuple[np.ndarray, ...] | None:
+        """Where each output's runs of inputs start, their first inputs and entries; None if they are too short."""
+        inputs = self._inputs.astype(np.int64)
+        begins = np.ones(inputs.size + 1, bool)
+        begins[1:-1] = np.diff(inputs) != 1
+        begins[self._starts] = True
+        edges = np.flatnonzero(begins)
+        if inputs.size < LEAST_RUN * (edges.size - 1):
+            return None
+        return np.searchsorted(edges, self._starts), inputs[edges[:-1]], edges
 
 
 class _ObservedSparse(Observed):
     """Only the outputs that were observed are read, once."""
 
     def __init__(
-        self, channel: SparseChannel, counts: Any, stored: tuple[np.ndarray, ...], exponents: np.ndarray
+        self,
+        channel: SparseChannel,
+        counts: Any,
+        step: Callable[..., float],
+        stored: tuple[np.ndarray, ...],
+        exponents: np.ndarray,
     ) -> None:
         super().__init__(channel, counts)
-        self._stored = stored
+        self._step, self._stored = step, stored
         self._listed = np.flatnonzero(self.counts)
         self._weighed = self.counts[self._listed]
         self._offset = math.log(2) * float(self.counts @ exponents)
@@ -114,4 +136,4 @@ class _ObservedSparse(Observed):
     def gradient(self, p: Any) -> tuple[np.ndarray, float]:
         p = self._vector(p)
         out, d = np.empty(self._size), np.empty(self._listed.size)
-        return out, step_sparse(*self._stored, self._listed, self._weighed, p, d, out) - self._offset
+        return out, self._step(*self._stored, self._listed, self._weighed, p, d, out) - self._offset
