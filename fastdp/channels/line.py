@@ -10,7 +10,7 @@ import numpy as np
 from fastdp.channels.base import Channel
 from fastdp.channels.metrics import Pairs, Witness
 from fastdp.channels.observed import Observed
-from fastdp.kernels.line import apply_powers, step_line
+from fastdp.kernels.line import apply_powers, apply_powers_many, step_line
 
 
 class _LineChannel(Channel):
@@ -45,6 +45,18 @@ class _LineChannel(Channel):
         out = np.empty(self._size)
         apply_powers(math.exp(-self.rate), w * self._scales, self._keep, out)
         return out
+
+    def _forward_all(self, rows: np.ndarray) -> np.ndarray:
+        return self._apply_all(rows) * self._scales
+
+    def _backward_all(self, rows: np.ndarray) -> np.ndarray:
+        return self._apply_all(rows * self._scales)
+
+    def _apply_all(self, rows: np.ndarray) -> np.ndarray:
+        out = np.empty((self._size, len(rows)))
+        columns = np.ascontiguousarray(rows.T)
+        apply_powers_many(math.exp(-self.rate), columns, self._keep, np.empty(len(rows)), out)
+        return np.ascontiguousarray(out.T)
 
     def prepare(self, counts: Any) -> Observed:
         return _ObservedLine(self, counts, self._scales, self._keep) if np.ndim(counts) < 2 else super().prepare(counts)

@@ -89,9 +89,9 @@ def _apply_each(rows: np.ndarray, sizes: Sequence[int], products: Sequence[Calla
     """Each product along its own axis."""
     values = rows.reshape(len(rows), *sizes)
     for axis, product in enumerate(products, start=1):
-        turned = np.moveaxis(values, axis, -1)
+        turned = values.swapaxes(axis, -1)
         flat = product(np.ascontiguousarray(turned).reshape(-1, turned.shape[-1]))
-        values = np.moveaxis(flat.reshape(*turned.shape[:-1], flat.shape[-1]), -1, axis)
+        values = flat.reshape(*turned.shape[:-1], flat.shape[-1]).swapaxes(axis, -1)
     return np.ascontiguousarray(values).reshape(len(rows), math.prod(values.shape[1:]))
 
 

@@ -43,6 +43,22 @@ def apply_powers(a, values, keep, out):
 
 
 @kernel
+def apply_powers_many(a, values, keep, chain, out):
+    """The same for many vectors, the columns of ``values``: their chains go side by side. ``chain`` is scratch."""
+    n, count = values.shape
+    chain[:] = 0.0
+    for i in range(n):
+        for j in range(count):
+            out[i, j] = a * chain[j] + keep[i] * values[i, j]
+            chain[j] = a * chain[j] + values[i, j]
+    chain[:] = 0.0
+    for i in range(n - 1, -1, -1):
+        for j in range(count):
+            out[i, j] += a * chain[j]
+            chain[j] = a * chain[j] + values[i, j]
+
+
+@kernel
 def step_line(a, keep, counts, p, d, out):
     """Write the sums over outputs y of counts[y] C[x, y] / d[y], d = p C; the result is the sum of counts[y] ln d[y].
 
