@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,8 +32,10 @@ def _rows(_context: click.Context, _parameter: click.Parameter, value: str) -> i
 @click.option("--rows", default="1e7", show_default=True, callback=_rows, help="Records in the generated table.")
 @click.option("--threads", type=click.IntRange(min=1), default=None, help="Threads to use; default: all cores.")
 @click.option("--keep", type=click.Path(file_okay=False), help="Leave table, plan and release in this folder.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show the plan, make no table.")
+@click.option("--json", "as_json", is_flag=True, help="Print truth, noisy and restored as JSON, and nothing else.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but the results.")
-def command(rows: int, threads: int | None, keep: str | None, *, quiet: bool) -> None:
+def command(rows: int, threads: int | None, keep: str | None, *, dry_run: bool, as_json: bool, quiet: bool) -> None:
     """Sanitize a generated table of ten million people, and estimate it back.
 
     Writes the table to a Parquet file, shows a plan for it, sanitizes it to another Parquet file, and estimates from
@@ -42,6 +45,7 @@ def command(rows: int, threads: int | None, keep: str | None, *, quiet: bool) ->
     Examples:
       fastdp demo
       fastdp demo --rows 1e6 --threads 1
+      fastdp demo --rows 1e5 --json
       fastdp demo --keep demo        then: fastdp estimate demo/private.parquet --chart
     """
     from fastdp import set_threads
@@ -55,15 +59,20 @@ def command(rows: int, threads: int | None, keep: str | None, *, quiet: bool) ->
     if threads:
         set_threads(threads)
     plan = Plan.loads(people.PLAN)
+    if not as_json:
+        click.echo(f"The plan for {rows:,} people, of whom nobody exists:\n")
+        click.echo(people.PLAN)
+        show_plan(plan)
+    if dry_run:
+        if as_json:
+            click.echo(json.dumps({"rows": rows, "plan": plan.to_dict()}, indent=2))
+        return
     with _folder(keep) as folder:
         table, release = folder / "people.parquet", folder / "private.parquet"
         _compile(plan, quiet=quiet)
         with progress(quiet=quiet, doing="writing") as update:
             truth = people.write_people(table, rows, update)
         (folder / "plan.toml").write_text(people.PLAN, encoding="utf-8")
-        click.echo(f"The plan for {rows:,} people, of whom nobody exists:\n")
-        click.echo(people.PLAN)
-        show_plan(plan)
         began = time.perf_counter()
         with progress(quiet=quiet, doing="sanitizing") as update:
             receipt = sanitize(table, plan, release, progress=update)
@@ -73,8 +82,13 @@ def command(rows: int, threads: int | None, keep: str | None, *, quiet: bool) ->
         restored = time.perf_counter() - began - seconds
         seen = people.look_at(release)
         size = release.stat().st_size
+    lines = _compare(found, truth, seen)
+    if as_json:
+        said = {"rows": receipt.rows, "seconds": {"sanitize": seconds, "estimate": restored}, "columns": lines}
+        click.echo(json.dumps(said, indent=2))
+        return
     click.echo()
-    _show(found, truth, seen)
+    _show(lines, truth.rows)
     rate = len(plan.randomized) * rows / seconds / 1e6
     click.echo(
         f"{receipt.rows:,} records sanitized in {seconds:.1f} s: {rate:,.1f} million values per second,"
@@ -116,27 +130,35 @@ def _compile(plan: Plan, *, quiet: bool) -> None:
         estimate_table(sanitize(few, plan), plan)
 
 
-def _show(found: TableEstimate, truth: Truth, seen: Truth) -> None:
-    """Truth, noisy and restored side by side."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from fastdp import get_threads
-
-    title = f"{truth.rows:,} records, sanitized and estimated back on {get_threads()} threads"
-    shown = Table(box=None, pad_edge=False)
-    for heading in ("column", "of", "truth", "noisy", "restored", "95 % within"):
-        shown.add_column(heading, justify="left" if heading in {"column", "of"} else "right", no_wrap=True)
+def _compare(found: TableEstimate, truth: Truth, seen: Truth) -> list[dict[str, Any]]:
+    """Truth, noisy and restored side by side, a line for each share and mean."""
+    lines = []
     for estimate in found:
         name, is_mean = estimate.column, estimate.kind == "mean"
         for line in estimate.lines if estimate.kind != "distribution" else ():
             if line.value is False:
                 continue
-            raw = [part.mean(name) if is_mean else part.share(name, line.value) for part in (truth, seen)]
+            true, noisy = (part.mean(name) if is_mean else part.share(name, line.value) for part in (truth, seen))
             half = max(line.high - line.estimate, line.estimate - line.low)
-            cells = [_number(number, is_mean=is_mean) for number in (*raw, line.estimate, half)]
-            shown.add_row(name, line.name.lower(), *cells[:3], f"±{cells[3]}")
-    click.echo(f"{title}\n")
+            numbers = {"truth": true, "noisy": noisy, "restored": line.estimate, "within": half}
+            lines.append({"column": name, "of": line.name.lower(), **numbers})
+    return lines
+
+
+def _show(lines: list[dict[str, Any]], rows: int) -> None:
+    """The lines as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from fastdp import get_threads
+
+    shown = Table(box=None, pad_edge=False)
+    for heading in ("column", "of", "truth", "noisy", "restored", "95 % within"):
+        shown.add_column(heading, justify="left" if heading in {"column", "of"} else "right", no_wrap=True)
+    for line in lines:
+        cells = [_number(line[part], is_mean=line["of"] == "mean") for part in ("truth", "noisy", "restored", "within")]
+        shown.add_row(line["column"], line["of"], *cells[:3], f"±{cells[3]}")
+    click.echo(f"{rows:,} records, sanitized and estimated back on {get_threads()} threads\n")
     Console(highlight=False).print(shown)
     click.echo()
 

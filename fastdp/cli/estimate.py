@@ -10,6 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from fastdp.tables.findings import TableEstimate
+    from fastdp.tables.plan import Plan
 
 ENDINGS = (".parquet", ".arrow", ".csv")
 
@@ -34,6 +35,7 @@ ENDINGS = (".parquet", ".arrow", ".csv")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with all shares.")
 @click.option("-o", "--output", type=click.Path(), help="Write all shares to a .parquet, .arrow or .csv file.")
 @click.option("--force", is_flag=True, help="Replace an existing output file.")
+@click.option("-n", "--dry-run", is_flag=True, help="Check plan and file, say what would be estimated, read no rows.")
 @click.option(
     "--from",
     "input_format",
@@ -55,6 +57,7 @@ def command(
     as_json: bool,
     output: str | None,
     force: bool,
+    dry_run: bool,
     input_format: str | None,
     verbose: bool,
     quiet: bool,
@@ -71,6 +74,7 @@ def command(
       fastdp estimate private.parquet -p plan.toml -c disease --chart
       fastdp estimate private.parquet --bins 20 --confidence 0.99 --json
       fastdp estimate private.parquet -o estimates.parquet
+      fastdp estimate private.parquet --dry-run
     """
     if quiet and verbose:
         raise click.UsageError("-q and -v contradict each other")
@@ -84,9 +88,15 @@ def command(
 
     plan = None if plan_path is None else Plan.load(plan_path)
     if output is not None:
+        from fastdp.errors import OutputExistsError
         from fastdp.tables.atomic import check_free
 
         check_free(Path(output), force=force)
+        if Path(output).exists() and source != "-" and Path(output).samefile(source):
+            raise OutputExistsError("estimate: the output is the input; choose another name")
+    if dry_run:
+        _explain(source, plan, columns, as_json=as_json, bins=bins, unbiased=unbiased, input_format=input_format)
+        return
     with progress(quiet=quiet) as update:
         found = estimate_table(
             source,
@@ -110,6 +120,23 @@ def command(
         from fastdp.cli.charts import show
 
         show(found, top=top, chart=chart)
+
+
+def _explain(source: str, plan: Plan | None, columns: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
+    """What would be estimated, and what would not and why."""
+    from fastdp.cli.terminal import visible_text
+    from fastdp.tables.estimate import open_subjects
+
+    opened, subjects, skipped = open_subjects(source, plan, columns, **options)
+    estimated = {subject.name: str(subject.part.given["mechanism"]) for subject in subjects}
+    if as_json:
+        said = {"rows": opened.rows, "estimated": estimated, "skipped": skipped}
+        click.echo(json.dumps(said, indent=2, ensure_ascii=False))
+        return
+    for name, mechanism in estimated.items():
+        click.echo(f"{visible_text(name)}: estimated from {mechanism} reports")
+    for name, reason in skipped.items():
+        click.echo(f"{visible_text(name)}: {reason}")
 
 
 def _note(found: TableEstimate, *, verbose: bool) -> None:

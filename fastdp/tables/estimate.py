@@ -12,7 +12,7 @@ from fastdp.tables.number_readers import check_bins
 from fastdp.tables.origin import open_with_plan
 from fastdp.tables.pipeline import Pipeline
 from fastdp.tables.plan import Plan
-from fastdp.tables.sources import Cancellable
+from fastdp.tables.sources import Cancellable, Source
 from fastdp.tables.subjects import Subject, choose, open_part, reason
 
 if TYPE_CHECKING:
@@ -52,9 +52,30 @@ def estimate_table(
     >>> [(line.value, round(line.estimate, 1)) for line in estimate_table(private)["ill"].lines]
     [(False, 0.5), (True, 0.5)]
     """
+    confidence = validation.level("estimate", confidence)
+    opened, subjects, skipped = open_subjects(
+        source, plan, columns, bins=bins, unbiased=unbiased, input_format=input_format
+    )
+    _count(opened, subjects, progress)
+    if not any(subject.reports for subject in subjects):
+        raise ParameterError("estimate: there are no reports")
+    skipped |= {subject.name: "it holds nothing but nulls" for subject in subjects if not subject.reports}
+    found = [found for subject in subjects if subject.reports for found in subject.conclude(confidence)]
+    return TableEstimate(tuple(found), skipped)
+
+
+def open_subjects(
+    source: Any,
+    plan: Plan | None,
+    columns: Sequence[str] | None,
+    *,
+    bins: int | None = None,
+    unbiased: bool = False,
+    input_format: str | None = None,
+) -> tuple[Source, list[Subject], dict[str, str]]:
+    """A sanitized table, what of it is to be estimated, and why the rest is not; no row is read yet."""
     if plan is not None and not isinstance(plan, Plan):
         raise ParameterError(f"estimate: plan must be a fastdp.Plan, got {type(plan).__name__}")
-    confidence = validation.level("estimate", confidence)
     bins = check_bins(bins)
     asked = list(dict.fromkeys(columns or ()))
     opened, plan = open_with_plan(source, plan, asked, input_format)
@@ -74,15 +95,10 @@ def estimate_table(
     for column in (column for subject in subjects for column in subject.columns):
         if opened.schema.names.count(column) != 1:
             raise SchemaError(f"estimate: the table must hold column {column!r} once")
-    _count(opened, subjects, progress)
-    if not any(subject.reports for subject in subjects):
-        raise ParameterError("estimate: there are no reports")
-    skipped |= {subject.name: "it holds nothing but nulls" for subject in subjects if not subject.reports}
-    found = [found for subject in subjects if subject.reports for found in subject.conclude(confidence)]
-    return TableEstimate(tuple(found), skipped)
+    return opened, subjects, skipped
 
 
-def _count(opened: Any, subjects: list[Subject], progress: Progress | None) -> None:
+def _count(opened: Source, subjects: list[Subject], progress: Progress | None) -> None:
     """One pass: every reader takes its columns of every batch."""
     rows = 0
 

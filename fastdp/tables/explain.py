@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fastdp.mechanisms.square_wave import SquareWave
 from fastdp.tables.spec import MECHANISMS
 
 if TYPE_CHECKING:
@@ -107,12 +108,19 @@ def _error(entry: Entry) -> str:
         if mechanism.bounds is not None:  # which no report leaves
             half = min(half, mechanism.bounds[1] - mechanism.bounds[0])
         return f"±{half:.4g} on each value"
-    if not hasattr(mechanism, "variance"):
-        return ""
+    if isinstance(mechanism, SquareWave):
+        return f"±{_wave_reach(mechanism):.4g} on each value"
     half = 1.96 * math.sqrt(float(mechanism.variance(RECORDS)))
     if takes == "bounded":
         return f"±{half:.4g} on the mean of {RECORDS:,}"
     return f"±{100 * half:.2g} % on shares of {RECORDS:,}"
+
+
+def _wave_reach(mechanism: SquareWave) -> float:
+    """The distance that 95 % of the reports of the middle value are within."""
+    near = 2 * mechanism.b * mechanism.p
+    part = 0.95 / (2 * mechanism.p) if near > 0.95 else mechanism.b + (0.95 - near) / (2 * mechanism.q)
+    return part * (mechanism.bounds[1] - mechanism.bounds[0])
 
 
 def _reach(mechanism: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -179,6 +180,18 @@ class TestDemo:
             assert expected in done.stdout
         assert done.stderr == ""
 
+    def test_demo__as_json_is_json_alone(self):
+        said = json.loads(call("demo", "--rows", "1e4", "--json").stdout)
+        assert said["rows"] == 10_000
+        (age,) = [line for line in said["columns"] if line["column"] == "age"]
+        assert abs(age["restored"] - age["truth"]) < 4 * age["within"]
+
+    def test_demo__makes_nothing_in_a_dry_run(self, tmp_path):
+        done = call("demo", "-n", "--keep", str(tmp_path / "kept"))
+        assert "[columns.income]" in done.stdout
+        assert json.loads(call("demo", "-n", "--json").stdout)["rows"] == 10_000_000
+        assert not (tmp_path / "kept").exists()
+
     def test_demo__restores_the_truth(self, tmp_path):
         done = call("demo", "--rows", "1e5", "--keep", str(tmp_path / "kept"), "-q")
         rows = {tuple(line.split()[:2]): line.replace(",", "").split() for line in done.stdout.splitlines()}
@@ -211,3 +224,11 @@ def test_warmup__compiles_everything():
     assert done.exit_code == 0
     assert done.stdout == ""
     assert "kernels ready" in done.stderr
+
+
+def test_warmup__names_kernels_without_compiling_them(monkeypatch):
+    named = call("warmup", "--dry-run").stdout.splitlines()
+    assert len(named) > 20
+    assert json.loads(call("warmup", "-n", "--json").stdout) == {"kernels": named}
+    monkeypatch.setattr("fastdp.cli.compiled.jobs", lambda: [("one", lambda: None)])
+    assert json.loads(call("warmup", "--json", "-q").stdout)["kernels"] == ["one"]

@@ -200,3 +200,23 @@ def test_standard_input__is_read(folder):
             stdin=file, capture_output=True, text=True, timeout=100, encoding="utf-8",
         )  # fmt: skip
     assert done.stdout == call("out.csv", "-q").stdout
+
+
+def test_dry_run__reads_no_rows(folder, monkeypatch):
+    monkeypatch.setattr("fastdp.tables.estimate._count", lambda *_: pytest.fail("rows were read"))
+    done = call("out.parquet", "-n", "-o", "e.csv")
+    assert done.exit_code == 0
+    assert "disease: estimated from krr reports" in done.stdout.splitlines()
+    assert "region: it is kept as it is; read it directly" in done.stdout.splitlines()
+    assert not (folder / "e.csv").exists()
+    said = json.loads(call("out.parquet", "--dry-run", "--json", "-c", "age").stdout)
+    assert said == {"rows": 5000, "estimated": {"age": "geometric"}, "skipped": {}}
+    assert call("out.parquet", "-n", "-c", "aje").exit_code == 2
+
+
+def test_output__is_never_the_input(folder):
+    before = (folder / "out.parquet").read_bytes()
+    done = call("out.parquet", "-o", "./out.parquet", "--force")
+    assert done.exit_code == 5
+    assert "the output is the input" in done.stderr
+    assert (folder / "out.parquet").read_bytes() == before

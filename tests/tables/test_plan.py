@@ -13,7 +13,6 @@ from fastdp.errors import ParameterError, SchemaError
 from fastdp.random import Rng
 from fastdp.tables.explain import explain
 from fastdp.tables.group import GROUPS
-from fastdp.tables.explain import explain
 from fastdp.tables.plan import Plan
 from fastdp.tables.sanitize import sanitize
 from fastdp.tables.spec import MECHANISMS
@@ -186,3 +185,32 @@ def test_errors_to_expect__are_no_larger_than_bounds_allow(bounds, said):
     plan = Plan(columns={"x": {"mechanism": "laplace", "epsilon": 1.0, **more}})
     (line,) = explain(plan)
     assert line.error.startswith(said)
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+def test_errors_to_expect__are_said_of_every_mechanism(name):
+    square = [[0.0, 1.0], [1.0, 0.0]]
+    more = {
+        "numbers": {"bounds": [0, 10]},
+        "bounded": {"bounds": [0, 10]},
+        "categories": {"domain": 4},
+        "codes": {"unit": "km"} | ({"shape": [3, 3]} if name.startswith("grid") else {"distance": square}),
+        "truths": {},
+    }[MECHANISMS[name].takes]
+    cost = {"gaussian": {"rho": 1.0}, "discrete_gaussian": {"rho": 1.0}, "blahut_arimoto": {"beta": 1.0}}
+    more |= cost.get(name, {"epsilon": 1.0})
+    more |= {"prior": [0.5, 0.5]} if name in {"blahut_arimoto", "optimal"} else {}
+    more |= {"threshold": 0.7} if name == "thresholded_histogram" else {}
+    (line,) = explain(Plan(columns={"x": {"mechanism": name, **more}}))
+    assert any(word in line.error for word in ("each value", "the mean of", "shares of"))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 8.0])
+def test_errors_to_expect__of_square_waves(epsilon):
+    """95 % of the reports of the middle value are as near as is said."""
+    plan = Plan(columns={"x": {"mechanism": "square_wave", "epsilon": epsilon, "bounds": [0, 10]}})
+    (line,) = explain(plan)
+    said = float(line.error.removeprefix("±").split()[0])
+    table = pa.table({"x": [5.0] * 40_000})
+    reports = sanitize(table, plan, rng=Rng.unsafe_seed(3))["x"].to_numpy()
+    assert abs((abs(reports - 5.0) <= said).mean() - 0.95) < 0.005
