@@ -111,7 +111,7 @@ def _shown(change: Change) -> str:
 
 
 def limit_table(result: dict[str, Any]) -> Table:
-    table = plain_table("What the machine can do", "limit", "GB/s")
+    table = plain_table("What the machine can do", "limit", "billions of bytes or operations a second")
     for name, speed in limits.rates(result["limits"]).items():
         table.add_row(name, number(speed / 1e9))
     return table

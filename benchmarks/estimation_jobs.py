@@ -16,7 +16,7 @@ def _steps(
     return Job(
         name, "estimation", kind, "float64", f"an iteration, {description}", functools.partial(make, *arguments),
         unit="iterations", size=size, make=estimation.times_of, judge=estimation.judge_steps,
-        traffic=problems.pass_of, heavy=heavy,
+        operations=problems.operations_of, traffic=problems.pass_of, heavy=heavy,
     )  # fmt: skip
 
 
@@ -26,8 +26,8 @@ def _estimates(
 ) -> Job:  # fmt: skip
     return Job(
         name, "estimation", kind, "float64", description, functools.partial(make, *arguments),
-        unit="estimates", size=size, make=estimation.times_of, judge=judge, traffic=problems.pass_of,
-        heavy=heavy,
+        unit="estimates", size=size, make=estimation.times_of, judge=judge, operations=problems.operations_of,
+        traffic=problems.pass_of, heavy=heavy,
     )  # fmt: skip
 
 
@@ -66,7 +66,7 @@ JOBS = (
     Job(
         "ibu-em-1000", "estimation", "em", "float64", "EM as taught, a step, symmetric 1,000 x 1,000",
         functools.partial(estimation.ring, 1000), unit="iterations", size=50, make=estimation.times_of,
-        judge=estimation.judge_em, traffic=problems.pass_of,
+        judge=estimation.judge_em, operations=problems.operations_of, traffic=problems.pass_of,
     ),
     _estimates(
         "ibu-krr-1000", "estimate", "k-RR, k = 1,000, a whole estimate; by hand 1,000 iterations",

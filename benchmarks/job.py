@@ -40,7 +40,8 @@ class Job:
 
     Jobs of other shapes make their own input for a size, and judge outputs themselves. ``random`` is how many random
     bytes a unit takes, as the mechanism's docstring says. ``traffic`` gives the bytes that a call must read and write,
-    and in how many passes over the same ones, where these are not its input and output, once. The limit of a job for
+    and in how many passes over the same ones, where these are not its input and output, once; ``operations`` how many
+    multiplications and additions it cannot do without, where these are many. The limit of a job for
     which ``limit`` names a library is what that library does. A ``heavy`` job has no place in a quick run. With
     ``threads``, the clock counts all of them.
     """
@@ -57,6 +58,7 @@ class Job:
     make: Callable[[int], Any] | None = None
     judge: Judge | None = None
     random: float = 0
+    operations: Callable[[Job, int], float] | None = None
     traffic: Callable[[Job, int], tuple[float, float, float]] | None = None
     limit: str | None = None
     heavy: bool = False

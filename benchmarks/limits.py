@@ -1,4 +1,4 @@
-"""What the machine itself can do, in the same run: copy and read memory, make keystream."""
+"""What the machine itself can do, in the same run: copy and read memory, make keystream, multiply and add."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.timing import Task, Times, interleave
 from benchmarks.ways import openssl_cipher
+from benchmarks.yardsticks import SIZES, compute
 
 LARGE, MIDDLE, SMALL = 64_000_000, 4 << 20, 128 << 10
 """Bytes of an array: beyond every cache, within the one that cores share, and within a core's own."""
@@ -67,12 +68,13 @@ def _own_keystream() -> Callable[[], Any]:
 
 
 def tasks() -> list[Task]:
-    """Everything that is measured here, in bytes; ciphers only where the package for them is."""
+    """Everything that is measured here, in bytes or operations; ciphers only where the package for them is."""
     found = []
     for name, make in (("copy", _copy), ("read", _read)):
         found.append(Task(name, LARGE, make(LARGE, 1)))
         found.append(Task(f"{name}-shared", MIDDLE * REPEATS // 20, make(MIDDLE, REPEATS // 20)))
         found.append(Task(f"{name}-cached", SMALL * REPEATS, make(SMALL, REPEATS)))
+    found.append(Task("arithmetic", SIZES["compute"], compute()))
     found.append(Task("own-keystream", STREAM * STREAMS, _own_keystream()))
     for cipher in ("aes-256-ctr", "chacha20"):
         try:
@@ -88,7 +90,7 @@ def measure(rounds: int, tick: Callable[[], Any] = lambda: None) -> list[dict[st
 
 
 def rates(found: list[dict[str, Any]]) -> dict[str, float]:
-    """Bytes per second of each, and of the best cipher under the name "keystream"."""
+    """Bytes or operations per second of each, and of the best cipher under the name "keystream"."""
     known = {row["name"]: Times(row["size"], row["cpu"], row["wall"]).speed() for row in found}
     ciphers = [known[name] for name in CIPHERS if name in known]
     return known | ({"keystream": max(ciphers)} if ciphers else {})
@@ -102,13 +104,14 @@ def level(held: float) -> str:
 
 
 def least_seconds(
-    known: dict[str, float], reads: float, writes: float, random: float, times: float = 1
+    known: dict[str, float], reads: float, writes: float, random: float, times: float = 1, operations: float = 0
 ) -> tuple[float, str]:
     """The time that no call can beat which moves so many bytes and needs so many random ones; and what sets it.
 
     Reading runs at most at the speed of reading, writing at that of copying, and both together at the faster of these,
-    where a copy counts twice; keystream runs at the speed of the best cipher. All can happen at once, so the slowest of
-    them is the limit. A call that moves the same bytes several ``times`` finds them in the cache that holds them.
+    where a copy counts twice; keystream runs at the speed of the best cipher, and arithmetic at that of a product of
+    matrices. All can happen at once, so the slowest of them is the limit. A call that moves the same bytes several
+    ``times`` finds them in the cache that holds them.
     """
     where = level((reads + writes) / times)
     read, copy = known["read" + where], known["copy" + where]
@@ -116,6 +119,7 @@ def least_seconds(
         "reading": reads / read,
         "copying": max(writes / copy, (reads + writes) / max(read, 2 * copy)),
         "keystream": random / known["keystream"] if "keystream" in known else 0.0,
+        "arithmetic": operations / known["arithmetic"] if "arithmetic" in known else 0.0,
     }
     name = max(least, key=lambda key: least[key])
     return least[name], name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import fastdp as fd
-from benchmarks.estimation import Problem, observe
+from benchmarks.estimation import EM_ROUNDS, Problem, observe
 from benchmarks.ways import Call, Way
 from fastdp.channels import DenseChannel, GeometricChannel, ProductChannel, SparseChannel, SupportChannel
 
@@ -86,6 +86,23 @@ def pass_of(job: Job, times: int) -> tuple[float, float, float]:
     rows, columns = problem.channel.shape
     vectors = 8 * (rows + columns)
     return times * (vectors + _stored(problem)), times * 8 * rows, times
+
+
+def operations_of(job: Job, times: int) -> float:
+    """Multiplications and additions of the two products of each iteration with the entries of a dense or sparse matrix.
+
+    They are two of each for an entry, where there are counts; a whole estimate has one iteration at the least. What has
+    structure need not multiply at all.
+    """
+    problem = job.mechanism()
+    channel = problem.channel
+    if isinstance(channel, DenseChannel):
+        entries = np.count_nonzero(problem.counts) * channel.shape[0]
+    elif isinstance(channel, SparseChannel):
+        entries = np.count_nonzero(problem.matrix)
+    else:
+        entries = 0
+    return 4.0 * entries * times * (EM_ROUNDS if job.kind == "many" else 1)
 
 
 def _stored(problem: Problem) -> float:

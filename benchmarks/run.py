@@ -60,12 +60,13 @@ def time_job(job: Job, passed: dict[str, float | None], *, quick: bool, progress
     chosen = [entry for entry in entries(job=job.name) if str(entry) in passed]
     rounds = QUICK_ROUNDS if quick else ROUNDS
     bar = progress.add_task(f"timing {job.name}", total=rounds)
-    tasks, moved = [], None
+    tasks, moved, operations = [], None, None
     for entry in chosen:
         size = entry.size(quick=quick)
         tasks.append(Task(entry.library.name, size * entry.way.part, entry.setup(size)))
         if entry.library.name == OWN:
             moved = job.moved(tasks[-1].call(), size)
+            operations = job.operations(job, size) if job.operations else None
             if not quick and not job.heavy and entry.size(quick=True) < size:
                 tasks.append(Task(SMALL_OWN, entry.size(quick=True), entry.setup(entry.size(quick=True))))
     times = interleave(tasks, rounds, threads=job.threads, tick=lambda: progress.advance(bar))
@@ -77,6 +78,7 @@ def time_job(job: Job, passed: dict[str, float | None], *, quick: bool, progress
         "dtype": job.dtype,
         "description": job.description,
         "random": job.random,
+        "operations": operations,
         "moved": None if moved is None else [float(count) for count in moved],
         "limit": job.limit,
         "entries": [

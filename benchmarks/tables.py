@@ -66,7 +66,8 @@ def share_of_limit(job: dict[str, Any], rates: dict[str, float]) -> tuple[float,
     if not rates or not job.get("moved"):
         return None
     reads, writes, passes = job["moved"]
-    seconds, name = limits.least_seconds(rates, reads, writes, job["random"] * times[OWN].size, passes)
+    random, operations = job["random"] * times[OWN].size, job.get("operations") or 0.0
+    seconds, name = limits.least_seconds(rates, reads, writes, random, passes, operations)
     return seconds / statistics.median(times[OWN].cpu), name
 
 

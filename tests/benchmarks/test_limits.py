@@ -52,7 +52,13 @@ def test_tasks__do_the_work_that_they_count(monkeypatch):
     monkeypatch.setattr(limits, "REPEATS", 20)
     found = {task.name: task for task in tasks()}
     places = {f"{name}{place}" for name in ("copy", "read") for place in ("", "-shared", "-cached")}
-    assert set(found) == places | {"aes-256-ctr", "chacha20", "own-keystream"}
+    assert set(found) == places | {"aes-256-ctr", "chacha20", "own-keystream", "arithmetic"}
     assert found["copy-cached"].size == 20 * SMALL
     for task in found.values():
         task.call()
+
+
+def test_least_seconds__much_arithmetic_is_a_limit_too():
+    known = RATES | {"arithmetic": 50.0}
+    assert least_seconds(known, 1e3, 1e3, 0, operations=1e12) == (pytest.approx(2e10), "arithmetic")
+    assert least_seconds(RATES, 1e3, 1e3, 0, operations=1e12)[1] == "copying"
