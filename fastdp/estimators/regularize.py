@@ -29,17 +29,16 @@ everywhere, and so it is the default of :func:`estimate`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fastdp.channels import Channel, DenseChannel, GridChannel, KRRChannel
 from fastdp.errors import ParameterError
-from fastdp.estimators.accelerate import LEAST_LOG
 from fastdp.estimators.ibu import maximise
 from fastdp.estimators.intervals import Refit, bootstrap_spread, information_errors, seed_of
+from fastdp.estimators.paths import After, Rows, accelerated_steps, em_steps, fading_blur, rows_of, steady_blur
 from fastdp.estimators.problem import Problem
 from fastdp.estimators.result import Estimate
 from fastdp.estimators.run import Bar, certificate
@@ -54,11 +53,11 @@ PATIENCE = 100
 SHARE_OF_ERROR = 0.25
 """The smallest number of steps is taken whose score is within so many standard errors of the best. Of 0, 1/4, 1/2 and
 1, a quarter was best or next to it on all of the channels above."""
+DOUBT, TIMES, SLACK = 2.0, 3, 5
+"""On maps no more than three times as many steps are taken, and five, as the fewest within two standard errors of the
+best: of some thirty maps of few reports one would else go on until noise is fitted, on a gain that is chance."""
 LARGEST_REGULAR = 300
 """Inputs up to which the likeliest distribution is tried first: where it is regular, nothing beats it."""
-LARGEST_WRITTEN = 1_000
-"""Cells of a grid up to which a matrix product beats transforms of forty rows: 7 times at 400, 1.7 times at 900."""
-LEAST_CHANCE = 1e-300
 LARGEST_DEALT = 2.0**53
 """Counts from here on are split evenly: chance would not move them."""
 SMOOTH_TOLERANCE = 1e-9
@@ -81,12 +80,14 @@ def fit_regularised(
     uniform = np.full(problem.size, 1 / problem.size)
     if regularize is None:
         return maximise(problem, uniform, **options)
+    if shape is not None and math.prod(shape) != problem.size:
+        raise ParameterError(f"estimate: shape must multiply to the number of values, {problem.size}, got {shape}")
     if regularize == "cv" and problem.size <= LARGEST_REGULAR:
         likeliest = maximise(problem, uniform, **{**options, "tolerance": min(1e-3 / problem.n, 1e-9)})
         if information_errors(problem, likeliest) is not None:
             return replace(likeliest, method=f"maximum likelihood, which is regular here ({likeliest.method})")
     if regularize == "cv":
-        fit = _fit_cv(problem, options.get("limit"), options.get("progress"))
+        fit = _fit_cv(problem, shape, options.get("limit"), options.get("progress"))
     elif regularize == "early":
         fit = _fit_early(problem)
     else:
@@ -105,102 +106,6 @@ def fit_regularised(
     )
 
 
-class _Rows:
-    """Distributions of many rows of counts, and their gradients."""
-
-    def __init__(self, problem: Problem, counts: Sequence[np.ndarray]) -> None:
-        total = sum(part.sum(axis=1, keepdims=True) for part in counts)
-        self._pairs = [
-            (_written(channel), part / total) for channel, part in zip(problem.channels, counts, strict=True)
-        ]
-        self.start = np.full((len(counts[0]), problem.size), 1 / problem.size)
-
-    def products(self, points: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-        """G of each row, and the probabilities of outputs by channel."""
-        g, chances = np.zeros(points.shape), []
-        for channel, q in self._pairs:
-            d = np.maximum(channel.forward(points), LEAST_CHANCE)  # a transform may leave a rounded zero, or below
-            g += channel.backward(q / d)
-            chances.append(d)
-        return np.maximum(g, 0.0), chances
-
-    def normalised(self, points: np.ndarray) -> np.ndarray:
-        return points / points.sum(axis=1, keepdims=True)
-
-    def whole(self, points: np.ndarray) -> np.ndarray:
-        """Points with an entry for each input."""
-        return points
-
-    def folded(self, counts: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Counts added up to the entries of the probabilities of outputs."""
-        return counts
-
-
-def _written(channel: Channel) -> Channel:
-    """The channel, written out if it is that of a small grid: one matrix product for all rows, no transform of each."""
-    is_small = isinstance(channel, GridChannel) and channel.shape[0] <= LARGEST_WRITTEN
-    return DenseChannel(channel.dense()) if is_small else channel
-
-
-class _KRRRows(_Rows):
-    """k-RR treats all values alike, so those with equal counts keep equal probabilities: one entry stands for all.
-
-    A million values have a few thousand different counts.
-    """
-
-    def __init__(self, channel: KRRChannel, counts: np.ndarray) -> None:
-        row = channel.row(0)
-        self._p, self._q = float(row[0]), float(row[-1])
-        groups = [np.unique(one, return_inverse=True, return_counts=True) for one in counts]
-        width = max(len(values) for values, _, _ in groups)
-        self._places = [places for _, places, _ in groups]
-        self._shares, self._sizes = np.zeros((len(groups), width)), np.zeros((len(groups), width))
-        for i, (values, _, sizes) in enumerate(groups):
-            self._shares[i, : len(values)], self._sizes[i, : len(values)] = values, sizes
-        self._shares /= (self._shares * self._sizes).sum(axis=1, keepdims=True)
-        self.start = np.full(self._shares.shape, 1 / channel.shape[0])
-
-    def products(self, points: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-        d = self._q + (self._p - self._q) * points
-        w = self._shares / d
-        return self._q * (self._sizes * w).sum(axis=1, keepdims=True) + (self._p - self._q) * w, [d]
-
-    def normalised(self, points: np.ndarray) -> np.ndarray:
-        return points / (self._sizes * points).sum(axis=1, keepdims=True)
-
-    def whole(self, points: np.ndarray) -> np.ndarray:
-        return np.array([point[places] for point, places in zip(points, self._places, strict=True)])
-
-    def folded(self, counts: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        width = self._shares.shape[1]
-        return [np.array([np.bincount(*pair, width) for pair in zip(self._places, counts[0], strict=True)])]
-
-
-def _rows(problem: Problem, counts: Sequence[np.ndarray]) -> _Rows:
-    if len(problem.channels) == 1 and type(problem.channels[0]) is KRRChannel and problem.size > 1:
-        return _KRRRows(problem.channels[0], counts[0])
-    return _Rows(problem, counts)
-
-
-def _accelerated(rows: _Rows) -> Iterator[tuple[int, np.ndarray, list[np.ndarray]]]:
-    """Accelerated steps from uniform, of all rows in step: their number, the points, and their outputs' probabilities.
-
-    Momentum is never dropped, so that a number of steps means the same for every row.
-    """
-    points, plain = rows.start, None
-    t, step = 1.0, 0
-    while True:
-        g, chances = rows.products(points)
-        yield step, points, chances
-        with np.errstate(divide="ignore"):
-            stepped = np.maximum(np.log(points * g), LEAST_LOG)
-        t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2
-        logs = stepped if plain is None else stepped + ((t - 1) / t_next) * (stepped - plain)
-        logs = np.maximum(logs - logs.max(axis=1, keepdims=True), LEAST_LOG)
-        points = rows.normalised(np.exp(logs))
-        plain, t, step = stepped, t_next, step + 1
-
-
 def _split(counts: np.ndarray, source: np.random.Generator) -> np.ndarray:
     """Each report dealt to one of the folds, as counts of folds by outputs; parts of reports go to all alike."""
     whole = np.where(counts < LARGEST_DEALT, np.floor(counts), 0.0)
@@ -208,26 +113,73 @@ def _split(counts: np.ndarray, source: np.random.Generator) -> np.ndarray:
     return dealt + (counts - whole) / FOLDS
 
 
-def _fit_cv(problem: Problem, limit: int | None, progress: bool | None) -> _Fit:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """How a way predicted held-out reports: scores of deals by folds at its best, and the steps to take."""
+
+    after: After | None
+    best: np.ndarray
+    chosen: int
+    is_interrupted: bool
+
+    def beats(self, other: _Search) -> bool:
+        """Whether it is better by more than a standard error, on the deals that both saw."""
+        gains = self.best - other.best[: len(self.best)]
+        return bool(gains.sum(axis=1).mean() > gains.std(axis=1, ddof=1).mean() * math.sqrt(FOLDS))
+
+
+def _fit_cv(problem: Problem, shape: tuple[int, ...] | None, limit: int | None, progress: bool | None) -> _Fit:
     """As many accelerated steps as predict held-out reports best, over ten folds, dealt several times.
 
-    The smallest number whose score is within a quarter of a standard error of the best: the score is flat at its top,
-    and what lies beyond fits noise. Reports are dealt by a generator seeded by the counts.
+    On maps neighbours are averaged on the way, less and less, unless held-out reports speak against it. Reports are
+    dealt by a generator seeded by the counts.
     """
     source, deals = np.random.default_rng(seed_of(problem.counts)), DEALS if problem.size < LARGE else 2
     held = [np.concatenate([_split(counts, source) for _ in range(deals)]) for counts in problem.counts]
     kept = [counts - fold for counts, fold in zip(problem.counts, held, strict=True)]
     if (sum(part.sum(axis=1) for part in kept) == 0).any():  # a single report: nothing can be held out
         return _Fit(
-            np.full(problem.size, 1 / problem.size), 0, "uniform, for want of reports", _steps_refit(problem, 0)
+            np.full(problem.size, 1 / problem.size), 0, "uniform, for want of reports", _steps_refit(problem, 0, None)
         )
-    scores: list[np.ndarray] = []
-    most, best, best_step, note = limit or MOST_STEPS, -math.inf, 0, ""
     bar = Bar(progress)
-    rows = _rows(problem, kept)
+    try:
+        is_map, most = shape is not None and len(shape) > 1 and min(shape) > 1, limit or MOST_STEPS
+        after = fading_blur(shape) if shape is not None and is_map else None
+        found = _search(problem, kept, held, after, most, bar, is_map=is_map)
+        if is_map and not found.is_interrupted:
+            half = slice(deals // 2 * FOLDS)
+            parts = [part[half] for part in kept], [part[half] for part in held]
+            plain = _search(problem, *parts, None, most, bar, is_map=is_map)
+            found = plain if plain.beats(found) else found
+    finally:
+        bar.close()
+    refit = _steps_refit(problem, found.chosen, found.after)
+    p = refit([counts[None, :] for counts in problem.counts])[0]
+    how = "accelerated steps" if found.after is None else "accelerated steps with fading averages of neighbours"
+    note = ", interrupted" if found.is_interrupted else ""
+    return _Fit(p, found.chosen, f"{found.chosen} {how}, chosen by held-out reports{note}", refit)
+
+
+def _search(
+    problem: Problem,
+    kept: Sequence[np.ndarray],
+    held: Sequence[np.ndarray],
+    after: After | None,
+    most: int,
+    bar: Bar,
+    *,
+    is_map: bool,
+) -> _Search:
+    """The smallest number of steps whose score is within a quarter of a standard error of the best.
+
+    The score is flat at its top, and what lies beyond fits noise.
+    """
+    scores: list[np.ndarray] = []
+    best, best_step, is_interrupted = -math.inf, 0, False
+    rows = rows_of(problem, kept, mixed=after is not None)
     folded = rows.folded(held)
     try:
-        for step, _, chances in _accelerated(rows):
+        for step, _, chances in accelerated_steps(rows, after):
             score = sum((fold * np.log(d)).sum(axis=1) for fold, d in zip(folded, chances, strict=True)) / problem.n
             scores.append(score)
             if float(score.sum()) > best:
@@ -240,40 +192,32 @@ def _fit_cv(problem: Problem, limit: int | None, progress: bool | None) -> _Fit:
     except KeyboardInterrupt:
         if not scores:
             raise
-        note = ", interrupted"
-    finally:
-        bar.close()
-    differences = (np.array(scores[: best_step + 1]) - scores[best_step]).reshape(-1, deals, FOLDS)
+        is_interrupted = True
+    table = np.array(scores[: best_step + 1]).reshape(best_step + 1, -1, FOLDS)
+    if is_map:
+        table = table[: TIMES * _fewest(table, DOUBT) + SLACK + 1]
+        table = table[: int(table.sum(axis=(1, 2)).argmax()) + 1]
+    return _Search(after, table[-1], _fewest(table, SHARE_OF_ERROR), is_interrupted)
+
+
+def _fewest(scores: np.ndarray, share: float) -> int:
+    """The fewest steps whose score, by steps, deals and folds, is within so many standard errors of the last one's."""
+    differences = scores - scores[-1]
     errors = differences.std(axis=2, ddof=1).mean(axis=1) * math.sqrt(FOLDS)
-    chosen = int(np.flatnonzero(differences.sum(axis=2).mean(axis=1) >= -SHARE_OF_ERROR * errors)[0])
-    refit = _steps_refit(problem, chosen)
-    p = refit([counts[None, :] for counts in problem.counts])[0]
-    return _Fit(p, chosen, f"{chosen} accelerated steps, chosen by held-out reports{note}", refit)
+    return int(np.flatnonzero(differences.sum(axis=2).mean(axis=1) >= -share * errors)[0])
 
 
-def _steps_refit(problem: Problem, steps: int) -> Refit:
+def _steps_refit(problem: Problem, steps: int, after: After | None) -> Refit:
     def refit(counts: Sequence[np.ndarray]) -> np.ndarray:
-        rows = _rows(problem, counts)
-        return next(rows.whole(points) for step, points, _ in _accelerated(rows) if step == steps)
+        rows = rows_of(problem, counts, mixed=after is not None)
+        return next(rows.whole(points) for step, points, _ in accelerated_steps(rows, after) if step == steps)
 
     return refit
 
 
-def _em(
-    rows: _Rows, after: Callable[[np.ndarray], np.ndarray] | None
-) -> Iterator[tuple[int, np.ndarray, list[np.ndarray]]]:
-    """Steps of EM from uniform, of all rows in step, each followed by ``after``."""
-    points, step = rows.start, 0
-    while True:
-        g, chances = rows.products(points)
-        yield step, points, chances
-        points = rows.normalised(points * g if after is None else after(points * g))
-        step += 1
-
-
-def _em_refit(problem: Problem, steps: int, after: Callable[[np.ndarray], np.ndarray] | None) -> Refit:
+def _em_refit(problem: Problem, steps: int, after: After | None) -> Refit:
     def refit(counts: Sequence[np.ndarray]) -> np.ndarray:
-        return next(points for step, points, _ in _em(_Rows(problem, counts), after) if step == steps)
+        return next(points for step, points, _ in em_steps(Rows(problem, counts), after) if step == steps)
 
     return refit
 
@@ -300,10 +244,10 @@ def _fit_early(problem: Problem) -> _Fit:
 def _em_until(
     problem: Problem,
     is_enough: Callable[[list[np.ndarray]], bool],
-    after: Callable[[np.ndarray], np.ndarray] | None,
+    after: After | None,
 ) -> tuple[np.ndarray, int]:
     """EM until the probabilities of outputs are enough; the distribution and the number of steps."""
-    path = _em(_Rows(problem, [counts[None, :] for counts in problem.counts]), after)
+    path = em_steps(Rows(problem, [counts[None, :] for counts in problem.counts]), after)
     step, points, chances = next(path)
     while step < MOST_STEPS and not is_enough(chances):
         step, points, chances = next(path)
@@ -316,16 +260,7 @@ def _fit_smooth(problem: Problem, shape: tuple[int, ...]) -> _Fit:
     Entries must be in an order in which neighbours are alike. At the ends the average is reflected. [Silverman et al.
     1990; Li et al. 2020, EMS]
     """
-    if math.prod(shape) != problem.size:
-        raise ParameterError(f"estimate: shape must multiply to the number of values, {problem.size}, got {shape}")
-
-    def after(rows: np.ndarray) -> np.ndarray:
-        block = rows.reshape(len(rows), *shape)
-        for axis in range(1, block.ndim):
-            block = _average(block, axis)
-        return block.reshape(rows.shape)
-
-    last = -math.inf
+    after, last = steady_blur(shape), -math.inf
 
     def is_enough(chances: list[np.ndarray]) -> bool:
         nonlocal last
@@ -335,11 +270,3 @@ def _fit_smooth(problem: Problem, shape: tuple[int, ...]) -> _Fit:
 
     p, step = _em_until(problem, is_enough, after)
     return _Fit(p, step, f"EM with smoothing, {step} steps", _em_refit(problem, step, after))
-
-
-def _average(block: np.ndarray, axis: int) -> np.ndarray:
-    size = block.shape[axis]
-    places = np.arange(size)
-    below = np.take(block, np.maximum(places - 1, 0), axis)
-    above = np.take(block, np.minimum(places + 1, size - 1), axis)
-    return (below + 2 * block + above) / 4
