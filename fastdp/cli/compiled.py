@@ -73,6 +73,8 @@ def jobs() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "its guarantee", lambda: exponential.privacy
     planar = fd.PlanarLaplace(epsilon=1.0, unit="km")
     yield "PlanarLaplace", lambda: planar.randomize(np.zeros((16, 2)), rng=rng)
+    for name, use in _places():
+        yield f"places on a map, {name}", use
     yield from _estimates()
 
 
@@ -90,6 +92,17 @@ def _estimates() -> Iterator[tuple[str, Callable[[], Any]]]:
     }
     for name, channel in channels.items():
         yield f"estimates of {name}", partial(fd.ibu, channel, counts)
+
+
+def _places() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Points on the globe and in the plane, into the cells of a map."""
+    from fastdp.locations import Grid
+
+    grid = Grid.over(latitude=(48.8, 48.9), longitude=(2.2, 2.4), cell="1km")
+    latitude, longitude, x, y = np.full(16, 48.85), np.full(16, 2.3), np.zeros(16), np.zeros(16)
+    yield "counted", lambda: grid.count_latlon(latitude, longitude)
+    yield "numbered", lambda: grid.count_cells(grid.cells(x, y))
+    yield "within its bounds", lambda: grid.inside(x, y)
 
 
 def _keyed(mechanism: Any, key: bytes) -> Callable[[], Any]:
