@@ -15,6 +15,7 @@ import pytest
 from scipy.stats import chisquare
 
 from fastdp.errors import InputCorruptError, ParameterError
+from fastdp.kernels.hashing import count_supporters
 from fastdp.kernels.keystream import fill_plane
 from fastdp.mechanisms.hashing import LocalHashing
 from fastdp.noise.hashing import buckets, polynomials
@@ -300,6 +301,15 @@ def test_randomize__takes_nulls_labels_and_nothing(form):
 @pytest.mark.parametrize("form", FORMS)
 def test_randomize__refuses_undeclared_codes(form):
     report_checks.check_undeclared(LocalHashing(epsilon=1.0, domain=100, **form), 100)
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_aggregate__refuses_a_bad_hash_among_four_at_a_time_and_in_the_rest(place):
+    seeds, hashes = np.arange(6, dtype=np.uint64), np.zeros(6, np.uint16)
+    starts, widths = buckets(4)
+    assert not count_supporters(seeds, hashes, starts, widths, np.zeros(9, np.uint32))
+    hashes[place] = 4
+    assert count_supporters(seeds, hashes, starts, widths, np.zeros(9, np.uint32))
 
 
 def test_aggregate__refuses_what_is_no_report():
