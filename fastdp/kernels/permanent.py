@@ -1,7 +1,8 @@
 """Answers that are a fixed function of a secret key, a person and a value: asked again, they are the same.
 
 The randomness of (person, value) is a keystream of its own: blocks whose counter is the person and whose attempt is the
-value, on planes that nothing else reads. The key is not that of an Rng.
+value, on planes that nothing else reads. The key is not that of an Rng, and always one of ChaCha20: the answers are
+the same on every machine.
 """
 
 from __future__ import annotations
