@@ -94,6 +94,11 @@ class GridChannel(Channel):
         size = self.grid[0] * self.grid[1]
         return size, size
 
+    @property
+    def masses(self) -> np.ndarray:
+        """Probabilities of the offsets that stay on the grid from somewhere; the outermost hold all beyond."""
+        return self._masses.copy()
+
     def row(self, x: int) -> np.ndarray:
         self._check(x)
         return self._select(np.array([x]), np.arange(self.shape[1]))[0]

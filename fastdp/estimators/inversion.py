@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 
 from fastdp import validation
-from fastdp.channels import LARGEST_DENSE, Channel, GeometricChannel, KRRChannel
+from fastdp.channels import LARGEST_DENSE, Channel, GeometricChannel, GridChannel, KRRChannel
 from fastdp.channels.hadamard import HadamardChannel
 from fastdp.errors import NotIdentifiableError, ParameterError
+from fastdp.estimators.deconvolution import deconvolve
 from fastdp.estimators.problem import read_counts
 from fastdp.estimators.simplex import clip_simplex, project_simplex
 
 LARGEST_CONDITION = 1e12
 """Beyond it, rounding alone could change the estimate in its fourth digit."""
+LARGEST_WRITTEN = 2_000
+"""Cells of a map whose channel is written out: a second."""
 
 
 def invert(channel: Channel, counts: Any, project: str | None = None) -> np.ndarray:
@@ -23,8 +26,8 @@ def invert(channel: Channel, counts: Any, project: str | None = None) -> np.ndar
 
     It may hold negative numbers. ``project="clip"`` sets them to 0 and divides by the sum, ``"simplex"`` takes the
     nearest distribution. O(k) for k-RR and for the geometric on a line, O(k log k) for
-    Hadamard response, O(k**3) otherwise. A channel whose rows depend
-    on each other, or nearly, is refused: then only :func:`ibu` helps.
+    Hadamard response, some tens of products for grids of more than 2,000 cells, O(k**3) otherwise. A channel whose rows
+    depend on each other, or nearly, is refused: then only :func:`ibu` helps.
 
     >>> from fastdp.channels import KRRChannel
     >>> survey = KRRChannel(2, 0.75, 0.25)
@@ -47,6 +50,8 @@ def invert(channel: Channel, counts: Any, project: str | None = None) -> np.ndar
         p = _invert_line(channel, shares)
     elif isinstance(channel, HadamardChannel):
         p = _invert_hadamard(channel, shares)
+    elif isinstance(channel, GridChannel) and shares.size > LARGEST_WRITTEN:
+        p = _invert_map(channel, shares)
     else:
         p = _solve(channel, shares)
     if project is None:
@@ -94,6 +99,13 @@ def _invert_hadamard(channel: HadamardChannel, shares: np.ndarray) -> np.ndarray
         raise _unidentifiable("has nearly equal rows")
     sums = outputs * channel.backward(shares)
     return (sums - sums.sum() / (contrast * contrast + inputs)) / (contrast * contrast)
+
+
+def _invert_map(channel: GridChannel, shares: np.ndarray) -> np.ndarray:
+    p = deconvolve(channel, shares, LARGEST_CONDITION)
+    if p is None:
+        raise _unidentifiable("is ill-conditioned: its noise is too wide for its cells")
+    return p
 
 
 def _solve(channel: Channel, shares: np.ndarray) -> np.ndarray:

@@ -21,8 +21,6 @@ from fastdp.random.rng import Rng
 from fastdp.tables.sources import open_source
 
 Progress = Callable[[int, int | None], None]
-LARGEST_INVERTED = 4_096
-"""Cells whose channel is written out to be inverted; ten seconds."""
 ORIGINAL, NOISY, INVERSION, IBU, RESTORED = "original", "noisy", "inversion", "ibu", "restored"
 
 
@@ -89,9 +87,6 @@ def survey(
         maps[ORIGINAL], methods[ORIGINAL] = tally.truth / tally.n, "the places as they are: not private"
     maps[NOISY], methods[NOISY] = tally.reports / tally.n, "the reports, counted"
     for name, method, steps in ((INVERSION, "inversion", None), (IBU, "ibu", iterations), (RESTORED, "cv", None)):
-        if name == INVERSION and grid.size > LARGEST_INVERTED:
-            methods[name] = f"not tried on more than {LARGEST_INVERTED:,} cells"
-            continue
         try:
             heat = heat_map(noise, tally.reports, grid, method=method, iterations=steps)
         except NotIdentifiableError:

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import fastdp as fd
-from fastdp.channels import DenseChannel, GeometricChannel, KRRChannel
-from fastdp.estimators import ibu, invert
+from fastdp.channels import DenseChannel, GeometricChannel, GridChannel, KRRChannel
+from fastdp.channels.planar import spread_masses
+from fastdp.errors import NotIdentifiableError
+from fastdp.estimators import deconvolution, ibu, inversion, invert
 
 SURVEY = KRRChannel(2, 0.75, 0.25)
 
@@ -88,3 +90,43 @@ def test_inverse__refuses_bad_arguments():
         invert(np.eye(2), [1, 2])
     with pytest.raises(fd.ParameterError, match="counts"):
         invert(SURVEY, [1, -2])
+
+
+LEANING = np.outer([0.1, 0.7, 0.2], [0.05, 0.8, 0.15])
+"""Noise that is not the same under reflections."""
+
+
+class TestMaps:
+    @pytest.mark.parametrize(
+        "channel",
+        [
+            GridChannel.laplace(0.5, (20, 13)),
+            GridChannel.geometric(1.7, (9, 30)),
+            GridChannel(spread_masses(1.0, 17), (17, 17)),
+            GridChannel(LEANING, (12, 15)),
+        ],
+    )
+    def test_steps__find_what_the_matrix_gives(self, channel, monkeypatch):
+        counts = np.random.default_rng(3).integers(0, 50, channel.shape[0])
+        written = invert(channel, counts)
+        monkeypatch.setattr(inversion, "LARGEST_WRITTEN", 10)
+        np.testing.assert_allclose(invert(channel, counts), written, atol=1e-8 * np.abs(written).max())
+
+    def test_large_map(self):
+        channel = GridChannel.laplace(1.7, (150, 120))
+        truth = np.random.default_rng(5).dirichlet(np.full(18_000, 0.3))
+        np.testing.assert_allclose(invert(channel, 1e6 * channel.forward(truth)), truth, atol=1e-11)
+
+    @pytest.mark.parametrize("rate", [0.02, 0.1])
+    def test_noise_too_wide__is_refused(self, rate, monkeypatch):
+        monkeypatch.setattr(deconvolution, "MOST_STEPS", 20)
+        channel = GridChannel.laplace(rate, (60, 60))
+        counts = np.random.default_rng(3).integers(0, 50, 3600)
+        with pytest.raises(NotIdentifiableError, match="too wide"):
+            invert(channel, counts)
+
+    def test_average_noise__that_kills_a_wave_is_refused(self):
+        """(1, 2, 1) / 4 turns alternating cells to nothing."""
+        row = np.array([0.25, 0.5, 0.25])
+        with pytest.raises(NotIdentifiableError, match="ill-conditioned"):
+            invert(GridChannel(np.outer(row, row), (50, 50)), np.ones(2500))
