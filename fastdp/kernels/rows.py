@@ -1,7 +1,8 @@
 """Draw an outcome from one of several tables of probabilities: the rows of a channel, or the offsets of a noise.
 
-A row's outcomes share the numbers below 2**128 in consecutive intervals. A draw of up to 16 bits that lies in one
-interval whatever bits follow names its outcome through a guide; others are flagged, and find it with 128 bits.
+A row's outcomes share the numbers below 2**128 in consecutive intervals. A guide tells from the first bits of a draw
+in which interval it lies, or at which to begin to look. Draws whose 16 bits lie in one interval, whatever bits follow,
+have their outcome; the few others go on to 128 bits.
 """
 
 from __future__ import annotations
@@ -23,18 +24,24 @@ from fastdp.kernels.words import (
     select_private,
 )
 
-UNDECIDED = -1
-
 _U = np.uint64
 
 
 class Rows(NamedTuple):
     """Tables of probabilities in integers, as the kernel reads them."""
 
-    guide: np.ndarray  # int32[rows, 2**bits]: the outcome of all draws with these first bits, or UNDECIDED
+    guide: np.ndarray  # int32[rows, 2**bits]: the outcome of all draws with these first bits; else ~ of their first one
     high: np.ndarray  # uint64[rows, outcomes]: upper half of where each outcome's interval ends
     low: np.ndarray  # uint64[rows, outcomes]: lower half; the last outcome takes all that is left
     uniform: np.uint64  # if not 0, the last outcome stands for so many equally likely ones
+
+
+@inlined
+def _scan(high, guess, half):
+    """The outcome of all draws that begin with these 16 bits, at ``guess`` or beyond; -1 if they have several."""
+    while (high[guess] >> _U(48)) < half:
+        guess += 1
+    return guess if (high[guess] >> _U(48)) > half else -1
 
 
 @inlined
@@ -80,6 +87,7 @@ def fill_rows(key, start, codes, rows, scratch, out):
     shift = np.uint16(0)
     while (rows.guide.shape[1] << np.int64(shift)) < 65536:
         shift += np.uint16(1)
+    last = rows.high.shape[1] - 1
     bad = 0
     waiting = 0
     done = 0
@@ -94,11 +102,16 @@ def fill_rows(key, start, codes, rows, scratch, out):
                 bad, code = 1, 0
             outcome = rows.guide[code, halves[place] >> shift]
             target[place] = outcome
-            scratch.flags[place] = outcome == UNDECIDED
+            scratch.flags[place] = outcome < 0
         for i in range(find_flagged(scratch, count)):
             place = scratch.places[i]
+            row = source[place] if bad == 0 else 0
+            outcome = _scan(rows.high[row], ~target[place], _U(halves[place])) if bad == 0 else 0
+            if outcome >= 0 and (outcome < last or rows.uniform == _U(0)):
+                target[place] = outcome
+                continue
             scratch.pending[waiting, 0] = done + place
-            scratch.pending[waiting, 1] = source[place] if bad == 0 else 0
+            scratch.pending[waiting, 1] = row
             scratch.pending[waiting, 2] = np.int64(halves[place])
             scratch.work[32 + waiting] = slot + _U(place)
             waiting += 1

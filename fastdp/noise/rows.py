@@ -12,12 +12,14 @@ from itertools import accumulate
 
 import numpy as np
 
-from fastdp.kernels.rows import UNDECIDED, Rows
+from fastdp.kernels.rows import Rows
 
 ONE = 1 << 128
 SPARE = 1 << 72
 """The uniform outcome's least share out of 2**128: 2**-56."""
 LARGEST_GUIDE = 1 << 24
+GUIDE_SHARE = 8
+"""Entries of a row's guide for each outcome: more would decide a little more, and miss the cache."""
 FRACTION_BITS = 160
 
 
@@ -54,7 +56,7 @@ def realise_row(masses: np.ndarray, possible: np.ndarray) -> list[int]:
 def arrange(shares: list[list[int]], uniform: int = 0) -> Rows:
     """Rows of integers that sum to 2**128 as the kernel reads them."""
     count, size = len(shares), len(shares[0])
-    bits = 16
+    bits = min(16, max(8, (GUIDE_SHARE * size - 1).bit_length()))
     while bits > 8 and count << bits > LARGEST_GUIDE:
         bits -= 1
     high, low = np.empty((count, size), np.uint64), np.empty((count, size), np.uint64)
@@ -67,7 +69,7 @@ def arrange(shares: list[list[int]], uniform: int = 0) -> Rows:
         high[x] = [end >> 64 for end in ends]
         low[x] = [end & (1 << 64) - 1 for end in ends]
         here, there = (np.searchsorted(high[x], first, "left"), np.searchsorted(high[x], final, "right"))
-        guide[x] = np.where(here == there, here, UNDECIDED)
+        guide[x] = np.where(here == there, here, ~here)
     return Rows(guide, high, low, np.uint64(uniform))
 
 
