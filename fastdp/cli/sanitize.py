@@ -76,6 +76,7 @@ def command(
         raise click.UsageError("-q and -v contradict each other")
     from fastdp.cli.terminal import progress, spoken
     from fastdp.random.rng import Rng
+    from fastdp.tables.explain import explain_total
     from fastdp.tables.plan import Plan
     from fastdp.tables.sanitize import Job
 
@@ -93,8 +94,6 @@ def command(
     if as_json:
         click.echo(made.to_json(), nl=False, err=output == "-")
     if not quiet:
-        from fastdp.tables.explain import explain_total
-
         click.echo(f"{made.rows:,} records written to {'standard output' if output == '-' else output}", err=True)
         for line in explain_total(plan):
             click.echo(line, err=True)

@@ -82,14 +82,17 @@ class CsvSource:
         text = _Quoted(self._stream)
         with self._errors():
             reader = self._open(text, columns, encoded)
-        while True:
-            with self._errors():
-                try:
-                    batch: pa.RecordBatch = reader.read_next_batch()
-                except StopIteration:
-                    break
-            for start in range(0, batch.num_rows, rows):
-                yield batch.slice(start, rows)
+        try:
+            while True:
+                with self._errors():
+                    try:
+                        batch: pa.RecordBatch = reader.read_next_batch()
+                    except StopIteration:
+                        break
+                for start in range(0, batch.num_rows, rows):
+                    yield batch.slice(start, rows)
+        finally:
+            self._stream.leave()  # where Arrow's own thread reads ahead
         if text.quotes % 2:
             raise InputCorruptError(f"sanitize: {self._stream.name} has a quote that is not closed")
 

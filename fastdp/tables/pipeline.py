@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -88,6 +88,8 @@ class Pipeline:
             for thread in threads:
                 if thread.is_alive():  # one that an interrupt kept from starting ends as soon as it starts
                     thread.join()
+            if isinstance(items, Generator):
+                items.close()
         if self._failure is not None:
             raise self._failure
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import select
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,6 +17,8 @@ PIECE = 1 << 26
 """Bytes asked for at once, so that a length that is a lie is found out before memory is taken for it."""
 PATIENCE = 100
 """Milliseconds after which a read that waits looks whether it was cancelled."""
+LEAVING = 0.05
+"""Seconds in which a thread that was refused more bytes gets out of Python."""
 TAIL = 8
 """Last bytes that are remembered: a stream's end marker."""
 
@@ -34,7 +38,9 @@ class ByteStream:
     ) -> None:
         self._take, self.name, self._close = take, name, close
         self._front = b""
-        self._cancelled = self.closed = False
+        self._cancelled = self._ended = self.closed = False
+        self._reads = 0
+        self._reading = threading.Lock()
         self.tail = b""
 
     @classmethod
@@ -75,12 +81,18 @@ class ByteStream:
         """The next ``count`` bytes, fewer only at the end."""
         if count < 0:
             raise ValueError("a stream has no length")
+        with self._reading:
+            self._reads += 1
+            return self._read(count)
+
+    def _read(self, count: int) -> bytes:
         pieces, missing = [self._front[:count]], count - len(self._front[:count])
         self._front = self._front[count:]
         while missing:
             self.check()
             piece = self._take(min(missing, PIECE), self)
             if not piece:
+                self._ended = True
                 break
             pieces.append(piece)
             missing -= len(piece)
@@ -96,6 +108,18 @@ class ByteStream:
     def cancel(self) -> None:
         """Let no read wait any longer, on any thread."""
         self._cancelled = True
+
+    def leave(self) -> None:
+        """Cancel, and wait until no other thread is in a read any more, or on its way out of one.
+
+        A thread that is not Python's own, as Arrow's are, must not be there when Python ends: the process would abort.
+        """
+        self.cancel()
+        before = None
+        while not self._ended and before != self._reads:
+            with self._reading:
+                before = self._reads
+            time.sleep(LEAVING)
 
     def check(self) -> None:
         """Raise Cancelled if the rest is not wanted."""

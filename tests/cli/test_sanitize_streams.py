@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import signal
@@ -18,7 +19,7 @@ from click.testing import CliRunner
 
 from fastdp.cli import main
 from fastdp.tables.receipt import METADATA_KEY
-from tests.tables.files import write
+from tests.tables.files import read, write
 from tests.tables.people import PLAN, people
 
 FASTDP = [sys.executable, "-c", "from fastdp.cli import main; main()"]
@@ -181,9 +182,38 @@ class TestSignals:
         assert "Traceback" not in said
         assert sorted(folder.rglob("*")) == before
 
+    @pytest.mark.parametrize("kind", ["csv", "arrows"])
+    def test_estimates__are_interrupted_too(self, folder, kind):
+        assert run("people.csv", "-p", "plan.toml", "-o", f"o.{kind}").returncode == 0
+        command = [*FASTDP, "estimate", "-", "-p", "plan.toml"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            process.stdin.write((folder / f"o.{kind}").read_bytes()[:-8])
+            process.stdin.flush()
+            time.sleep(1.5)
+            process.send_signal(signal.SIGINT)
+            said = process.stderr.read().decode()
+            assert process.wait(60) == 130, said
+        assert "Traceback" not in said
+
+    def test_bad_rows__end_a_stream_that_goes_on(self, folder):
+        """With an exit status, not by a signal, though Arrow's own thread waits for more."""
+        with subprocess.Popen(
+            [*FASTDP, "sanitize", "-", "-p", "plan.toml", "-o", "o.csv"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            text = (folder / "people.csv").read_bytes()
+            names, rest = text.split(b"\n", 1)
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(names + b'\n"x","1","nothing",1,1,\n' + rest * (1 + (20 << 20) // len(rest)))
+                process.stdin.flush()
+            said = process.stderr.read().decode()
+            assert process.wait(60) == 3, said
+        assert "outside its declared domain" in said
+        assert not list(folder.glob("*o.csv*"))
+
     @pytest.mark.slow
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_interrupted_at_any_time__leaves_nothing(self, folder, number):
+        """Or, where the signal came when all was done, the whole of it."""
         write(people(300_000), folder / "many", "csv")
         before = sorted(folder.rglob("*"))
         for step in range(25):
@@ -194,9 +224,13 @@ class TestSignals:
                 process.send_signal(number)
                 said = process.stderr.read().decode()
                 done = process.wait(60)
-            if done != 0:
-                assert sorted(folder.rglob("*")) == before, (done, said)
+            assert "Traceback" not in said
+            assert done in {0, -number, 128 + number}, said
+            if sorted(folder.rglob("*")) == before:
                 continue
+            assert not list(folder.glob(".*")), said
+            assert read(output).num_rows == 300_000
+            assert (folder / f"{output.rstrip('/')}.receipt.json").exists()
             for made in folder.glob("o*"):
                 subprocess.run(["rm", "-r", str(made)], check=True)
 
