@@ -16,10 +16,10 @@ from rich.console import Console
 
 import fastdp as fd
 from benchmarks import machine
+from benchmarks.tables import table
 from fastdp.locations.lecture import ITERATIONS, NAMES, RULES, CityResult, lecture
 
 RESULTS, PAGE = machine.ROOT / "bench_results" / "locations.json", machine.ROOT / "docs" / "locations.md"
-BEGIN, END = "<!-- lecture:begin -->", "<!-- lecture:end -->"
 CELLS = (150.0, 300.0, 100.0)
 
 
@@ -66,11 +66,33 @@ def table_of(found: Sequence[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def nearness_of(found: Sequence[dict[str, Any]]) -> list[str]:
+    """A line per city and cell: how far the default is from hindsight under planar noise, on average and at worst."""
+    rows = []
+    for one in found:
+        if (one["mechanism"], one["rule"]) != ("planar", "default"):
+            continue
+        same = [row for row in found if all(row[k] == one[k] for k in ("city", "cell", "mechanism"))]
+        best, noisy = (next(row for row in same if row["rule"] == rule) for rule in ("hindsight", "noisy"))
+        cells = [one["city"], f"{one['cell']:.0f} m"]
+        for name in ("total_variation_of_runs", "wasserstein_of_runs"):
+            ratios = [a / b for a, b in zip(one[name], best[name], strict=True)]
+            cells.append(f"{sum(ratios) / len(ratios):.3f} ({max(ratios):.3f})")
+            closer = sum(a < b for a, b in zip(one[name], noisy[name], strict=True))
+            cells.append(f"{closer} of {len(ratios)}")
+        rows.append(cells)
+    names = ["total variation, mean (worst)", "closer than noisy", "earth mover's, mean (worst)", "closer than noisy"]
+    return table(["city", "cells", *names], rows)
+
+
 def write_page(found: Sequence[dict[str, Any]]) -> None:
-    """Put the table between the markers of docs/locations.md."""
+    """Put the tables between their markers in docs/locations.md."""
     text = PAGE.read_text()
-    before, after = text.index(BEGIN) + len(BEGIN), text.index(END)
-    PAGE.write_text(text[:before] + "\n" + "\n".join(table_of(found)) + "\n" + text[after:])
+    for name, lines in (("lecture", table_of(found)), ("nearness", nearness_of(found))):
+        begin = f"<!-- {name}:begin -->"
+        before, after = text.index(begin) + len(begin), text.index(f"<!-- {name}:end -->")
+        text = text[:before] + "\n" + "\n".join(lines) + "\n" + text[after:]
+    PAGE.write_text(text)
 
 
 @click.command()
