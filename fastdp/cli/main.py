@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import sys
@@ -37,6 +38,13 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = importlib.import_module(f"fastdp.cli.{name}").command
         return add_loudness(command)
+
+    def resolve_command(self, context: click.Context, args: list[str]) -> Any:
+        """The command, or the nearest name to one that is unknown."""
+        near = difflib.get_close_matches(args[0], COMMANDS, 1)
+        if near and args[0] not in COMMANDS:
+            context.fail(f"No such command {args[0]!r}; did you mean {near[0]!r}?")
+        return super().resolve_command(context, args)
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -80,6 +80,8 @@ def check_free(path: Path, *, force: bool) -> None:
         raise FileNotFoundError(errno.ENOENT, "the output's folder does not exist", str(path.parent))
     if path.is_dir():
         raise OutputExistsError(f"sanitize: output {str(path)!r} is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise OutputExistsError(f"sanitize: output {str(path)!r} is a device or a pipe; name a file, or use -")
     if not force and os.path.lexists(path):
         raise exists(path)
 

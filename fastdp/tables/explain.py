@@ -107,13 +107,22 @@ def _error(entry: Entry) -> str:
         half = float(mechanism.interval(0.95)[1])
         if mechanism.bounds is not None:  # which no report leaves
             half = min(half, mechanism.bounds[1] - mechanism.bounds[0])
-        return f"±{half:.4g} on each value"
+        return f"±{_in_digits(half)} on each value"
     if isinstance(mechanism, SquareWave):
-        return f"±{_wave_reach(mechanism):.4g} on each value"
+        return f"±{_in_digits(_wave_reach(mechanism))} on each value"
     half = 1.96 * math.sqrt(float(mechanism.variance(RECORDS)))
     if takes == "bounded":
         return f"±{half:.4g} on the mean of {RECORDS:,}"
     return f"±{100 * half:.2g} % on shares of {RECORDS:,}"
+
+
+def _in_digits(number: float) -> str:
+    """Four digits that count, in thousands.
+
+    >>> _in_digits(599146.5), _in_digits(2.9957), _in_digits(3e-9)
+    ('599,100', '2.996', '3e-09')
+    """
+    return f"{float(f'{number:.4g}'):,.15g}"
 
 
 def _wave_reach(mechanism: SquareWave) -> float:

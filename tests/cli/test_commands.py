@@ -232,3 +232,9 @@ def test_warmup__names_kernels_without_compiling_them(monkeypatch):
     assert json.loads(call("warmup", "-n", "--json").stdout) == {"kernels": named}
     monkeypatch.setattr("fastdp.cli.compiled.jobs", lambda: [("one", lambda: None)])
     assert json.loads(call("warmup", "--json", "-q").stdout)["kernels"] == ["one"]
+
+
+def test_unknown_commands__are_refused_with_the_nearest_name():
+    done = call("sanitise", "in.csv")
+    assert done.exit_code == 2
+    assert "did you mean 'sanitize'?" in done.stderr

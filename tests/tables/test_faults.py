@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -150,3 +151,12 @@ def test_errors__say_what_a_plan_can_do_about_it(values, entry, way_out):
     with pytest.raises(fd.DomainError, match=f"plan say what becomes of them: .*{way_out}") as caught:
         sanitize(pa.table({"x": values}), Plan(columns={"x": COLUMNS[entry]}))
     assert "S3CRET" not in str(caught.value)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes by name here")
+def test_pipes__are_never_replaced(tmp_path):
+    os.mkfifo(tmp_path / "o.csv")
+    with pytest.raises(fd.OutputExistsError, match="device or a pipe"):
+        sanitize(people(9), Plan(columns=COLUMNS), tmp_path / "o.csv", force=True)
+    assert (tmp_path / "o.csv").is_fifo()
+    assert len(list(tmp_path.iterdir())) == 1

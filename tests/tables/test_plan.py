@@ -178,7 +178,7 @@ def test_manual__is_a_plan_and_names_every_mechanism():
     assert [name for name in (*MECHANISMS, *GROUPS) if f"`{name}`" not in text] == []
 
 
-@pytest.mark.parametrize(("bounds", "said"), [([0, 10], "±10 on"), ([0, 1000], "±1000 on"), (None, "±2.996 on")])
+@pytest.mark.parametrize(("bounds", "said"), [([0, 10], "±10 on"), ([0, 1000], "±1,000 on"), (None, "±2.996 on")])
 def test_errors_to_expect__are_no_larger_than_bounds_allow(bounds, said):
     """Reports stay within bounds, so no error is larger than their width."""
     more = {"unit": 1} if bounds is None else {"bounds": bounds}
@@ -210,7 +210,7 @@ def test_errors_to_expect__of_square_waves(epsilon):
     """95 % of the reports of the middle value are as near as is said."""
     plan = Plan(columns={"x": {"mechanism": "square_wave", "epsilon": epsilon, "bounds": [0, 10]}})
     (line,) = explain(plan)
-    said = float(line.error.removeprefix("±").split()[0])
+    said = float(line.error.removeprefix("±").split()[0].replace(",", ""))
     table = pa.table({"x": [5.0] * 40_000})
     reports = sanitize(table, plan, rng=Rng.unsafe_seed(3))["x"].to_numpy()
     assert abs((abs(reports - 5.0) <= said).mean() - 0.95) < 0.005
