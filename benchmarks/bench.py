@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import limits, machine, verdict
-from benchmarks.run import ALL_TOPICS, RESULTS, measure, shown
+from benchmarks.registry import TOPICS as JOB_TOPICS
+from benchmarks.run import ALL_TOPICS, RESULTS, chosen_entries, measure, shown
 from benchmarks.tables import OWN, curve_lines, number, rate, share_of_limit, times_of, with_interval
 from benchmarks.timing import ratio
 from benchmarks.verdict import Change
@@ -53,6 +54,22 @@ def bench(topic: str | None, *, quick: bool, compare: Path | None, as_json: bool
     for line in words(result, changes):
         out.print(line, highlight=False, soft_wrap=True)
     return int(slower)
+
+
+def planned(topic: str | None, *, quick: bool, as_json: bool) -> None:
+    """Print each job that a bench would measure, and the libraries that do it."""
+    jobs: dict[str, list[str]] = {}
+    if topic is None or topic in JOB_TOPICS:
+        for entry in chosen_entries(topic, quick=quick):
+            jobs.setdefault(entry.job.name, []).append(entry.library.name)
+    others = [name for name in ALL_TOPICS if name not in JOB_TOPICS and topic in {None, name}]
+    if as_json:
+        click.echo(json.dumps({"jobs": jobs, "others": others}, indent=1))
+        return
+    for name, libraries in jobs.items():
+        click.echo(f"{name}: {', '.join(libraries)}")
+    if others:
+        click.echo(f"and: {', '.join(others)}")
 
 
 def read_run(path: Path) -> dict[str, Any]:

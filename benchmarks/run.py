@@ -89,13 +89,18 @@ def time_job(job: Job, passed: dict[str, float | None], *, quick: bool, progress
     }
 
 
-def time_jobs(topic: str | None, *, quick: bool, progress: Progress, watch: Watch) -> dict[str, Any]:
-    """All jobs of a topic: what was timed, and what was not."""
-    chosen = [
+def chosen_entries(topic: str | None, *, quick: bool) -> list[Entry]:
+    """What is installed and has a place in a run."""
+    return [
         entry
         for entry in entries(topic=topic)
         if entry.library.missing is None and not (quick and (entry.job.heavy or not entry.library.is_quick))
     ]
+
+
+def time_jobs(topic: str | None, *, quick: bool, progress: Progress, watch: Watch) -> dict[str, Any]:
+    """All jobs of a topic: what was timed, and what was not."""
+    chosen = chosen_entries(topic, quick=quick)
     passed, failed = check_all(chosen, quick=quick, progress=progress)
     names = {entry.job.name for entry in chosen}
     found = []

@@ -34,9 +34,10 @@ class MissingSuiteError(click.ClickException):
     metavar="FILE",
     help="Judge against this stored run instead of the newest of this machine.",
 )
+@click.option("-n", "--dry-run", is_flag=True, help="Name the jobs and who does them, measure nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print every number as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but the results.")
-def command(topic: str | None, *, quick: bool, compare: Path | None, as_json: bool, quiet: bool) -> None:
+def command(topic: str | None, *, quick: bool, compare: Path | None, dry_run: bool, as_json: bool, quiet: bool) -> None:
     """Measure fastdp beside its rivals, as shares of what the machine can do, and judge it against stored results.
 
     Works in a checkout of the repository. Without a TOPIC all jobs are measured; topics are noise, local, keystream,
@@ -47,11 +48,15 @@ def command(topic: str | None, *, quick: bool, compare: Path | None, as_json: bo
     Examples:
       fastdp bench
       fastdp bench noise --full
+      fastdp bench --dry-run
       fastdp bench --compare bench_results/20261116T183928Z-5d4b607.json --json
     """
     suite = load_suite()
     if topic is not None and topic not in suite.TOPICS:
         raise ParameterError(f"bench: topic must be one of {', '.join(suite.TOPICS)}, got {topic!r}")
+    if dry_run:
+        suite.planned(topic, quick=quick, as_json=as_json)
+        return
     sys.exit(suite.bench(topic, quick=quick, compare=compare, as_json=as_json, quiet=quiet))
 
 

@@ -71,7 +71,7 @@ def check(plan_path: str, source: str | None, *, input_format: str | None, as_js
 
     plan = Plan.load(plan_path)
     if source is not None:
-        from fastdp.tables.sanitize import Job
+        from fastdp.tables.job import Job
 
         Job(source, plan, input_format=input_format)
     if as_json:

@@ -77,8 +77,8 @@ def command(
     from fastdp.cli.terminal import progress, spoken
     from fastdp.random.rng import Rng
     from fastdp.tables.explain import explain_total
+    from fastdp.tables.job import Job
     from fastdp.tables.plan import Plan
-    from fastdp.tables.sanitize import Job
 
     plan = Plan.load(plan_path)
     with spoken() if verbose else nullcontext(), _ended_by_signals():

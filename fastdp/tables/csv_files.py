@@ -72,6 +72,10 @@ class CsvSource:
             names = _take_header(stream)
         self.schema: pa.Schema = pa.schema([(name, types.get(name, pa.string())) for name in names])
 
+    @property
+    def part(self) -> float | None:
+        return self._stream.part
+
     def cancel(self) -> None:
         self._stream.cancel()
 

@@ -12,7 +12,7 @@ from fastdp.tables.number_readers import check_bins
 from fastdp.tables.origin import open_with_plan
 from fastdp.tables.pipeline import Pipeline
 from fastdp.tables.plan import Plan
-from fastdp.tables.sources import Cancellable, Source
+from fastdp.tables.sources import Cancellable, Source, expected_rows
 from fastdp.tables.subjects import Subject, choose, open_part, reason
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _count(opened: Source, subjects: list[Subject], progress: Progress | None) -
             subject.add(batch)
         rows += batch.num_rows
         if progress is not None:
-            progress(rows, opened.rows)
+            progress(rows, expected_rows(opened, rows))
 
     names = [name for subject in subjects for name in subject.columns]
     labels = [name for subject in subjects for name in subject.labels]

@@ -30,6 +30,7 @@ class IpcSource:
     def __init__(self, path: Path) -> None:
         self.path: Path | None = path
         self._path, self._name = path, repr(str(path))
+        self.part: float | None = None
         with intact(self._name):
             self.schema: pa.Schema = self._open().schema
 
@@ -47,6 +48,7 @@ class IpcSource:
             with intact(self._name):
                 batch = reader.get_batch(index).select(columns)
             for start in range(0, batch.num_rows, rows):
+                self.part = (index + min(1.0, (start + rows) / batch.num_rows)) / count
                 yield batch.slice(start, rows)
 
 
@@ -65,6 +67,10 @@ class IpcStreamSource:
         with intact(stream.name):
             self._reader = pa.ipc.open_stream(pa.PythonFile(stream, mode="r"))
             self.schema: pa.Schema = self._reader.schema
+
+    @property
+    def part(self) -> float | None:
+        return self._stream.part
 
     def cancel(self) -> None:
         self._stream.cancel()

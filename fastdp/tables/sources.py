@@ -50,6 +50,21 @@ class Cancellable(Protocol):
         """Let no read wait any longer, on any thread."""
 
 
+@runtime_checkable
+class Measured(Protocol):
+    """A source that knows how much of it has been read."""
+
+    @property
+    def part(self) -> float | None:
+        """The share of its bytes or batches; None where nobody knows how many there are."""
+
+
+def expected_rows(source: Source, seen: int) -> int | None:
+    """How many rows a source has, or as many as it would have if the rest were like what was ``seen``."""
+    part = source.part if source.rows is None and isinstance(source, Measured) else None
+    return round(seen / part) if part else source.rows
+
+
 def open_source(
     source: Any, *, input_format: str | None = None, types: Mapping[str, pa.DataType] | None = None
 ) -> Source:

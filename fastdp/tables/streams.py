@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import stat
 import sys
 import threading
 import time
@@ -34,9 +35,15 @@ class ByteStream:
     """
 
     def __init__(
-        self, take: Callable[[int, ByteStream], bytes], name: str, *, close: Callable[[], Any] = lambda: None
+        self,
+        take: Callable[[int, ByteStream], bytes],
+        name: str,
+        *,
+        size: int | None = None,
+        close: Callable[[], Any] = lambda: None,
     ) -> None:
-        self._take, self.name, self._close = take, name, close
+        self._take, self.name, self._size, self._close = take, name, size, close
+        self._taken = 0
         self._front = b""
         self._cancelled = self._ended = self.closed = False
         self._reads = 0
@@ -69,7 +76,14 @@ class ByteStream:
                 stream.check()
             return os.read(handle, count)
 
-        return cls(take, name, close=(lambda: os.close(handle)) if owned else (lambda: None))
+        found = os.fstat(handle)
+        size = found.st_size if stat.S_ISREG(found.st_mode) else None
+        return cls(take, name, size=size, close=(lambda: os.close(handle)) if owned else (lambda: None))
+
+    @property
+    def part(self) -> float | None:
+        """How much of the file has been read; None for a pipe."""
+        return min(1.0, self._taken / self._size) if self._size else None
 
     def peek(self, count: int) -> bytes:
         """The next ``count`` bytes, fewer only at the end; they are read again later."""
@@ -96,6 +110,7 @@ class ByteStream:
                 break
             pieces.append(piece)
             missing -= len(piece)
+            self._taken += len(piece)
         result = b"".join(pieces) if len(pieces) > 1 else pieces[0]
         if result:
             self.tail = (self.tail + result[-TAIL:])[-TAIL:]

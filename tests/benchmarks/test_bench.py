@@ -124,3 +124,15 @@ def test_limits_topic__is_measured_for_real():
     found = json.loads(done.stdout)["result"]
     assert {row["name"] for row in found["limits"]} >= {"copy", "read", "aes-256-ctr", "chacha20"}
     assert found["noise"]["gain"] or found["machine"]["cores"] == 1
+
+
+def test_dry_run__names_jobs_and_who_does_them():
+    done = call("noise", "--dry-run")
+    assert done.exit_code == 0
+    assert "laplace-float64: fastdp, " in done.output
+    assert "numpy" in done.output
+    assert "krr" not in done.output
+    found = json.loads(call("scaling", "-n", "--json").output)
+    assert found == {"jobs": {}, "others": ["scaling"]}
+    quick, full = (json.loads(call(size, "-n", "--json").output)["jobs"] for size in ("--quick", "--full"))
+    assert set(quick) < set(full)

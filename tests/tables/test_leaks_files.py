@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import fastdp as fd
 from fastdp.cli import main
-from fastdp.tables import csv_files, sanitize, shuffle
+from fastdp.tables import csv_files, job, shuffle
 from fastdp.tables.plan import Plan
 from tests.tables.files import read, write
 from tests.tables.test_leaks import (
@@ -254,7 +254,7 @@ class TestSearch:
     def test_raw_buffers(self, monkeypatch):
         for index in (6, 8, 10, 13, 15):  # columns that are kept
             assert not marks_in(release([COLUMNS[index]], 30, 1, "arrow", "arrows")[1])
-        monkeypatch.setattr(sanitize, "keep", lambda _name, values, copy: values)
+        monkeypatch.setattr(job, "keep", lambda _name, values, copy: values)
         for index in (6, 8, 10, -6, -5, -4, -3):
             assert marks_in(release([COLUMNS[index]], 30, 1, "arrow", "arrows")[1]), index
 
@@ -265,13 +265,13 @@ class TestSearch:
         assert marks_in(release([COLUMNS[5]], 60, 1, "arrow", "arrows", shuffled=True)[1])
 
     def test_metadata(self, monkeypatch):
-        real = sanitize.Job.__init__
+        real = job.Job.__init__
 
         def careless(job, source, plan, **options):
             real(job, source, plan, **options)
             job.schema = job.schema.with_metadata({CANARY: CANARY})
 
-        monkeypatch.setattr(sanitize.Job, "__init__", careless)
+        monkeypatch.setattr(job.Job, "__init__", careless)
         assert marks_in(release([COLUMNS[5]], 30, 1, "table", "parquet")[1])
 
     def test_messages(self, monkeypatch):

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 
+import pyarrow.csv as pc
 import pytest
 
 import fastdp as fd
@@ -89,3 +90,24 @@ def test_unknown_formats__are_refused(tmp_path, option, value):
     path = write(people(5), tmp_path / "in", "csv")
     with pytest.raises(fd.ParameterError, match=f"{option}: unknown format"):
         sanitize(path, PLAN, tmp_path / "o.csv", **{option: value})
+
+
+@pytest.mark.parametrize("ending", ["csv", "arrow", "arrows"])
+def test_progress__expects_as_many_rows_as_the_rest_would_have(tmp_path, ending):
+    """Where no one knows the number, it follows from how much of the file has been read."""
+    rows, seen = 200_000, []
+    file = write(people(rows), tmp_path / "people", ending, rows=20_000)
+    sanitize(file, PLAN, batch_rows=10_000, progress=lambda done, total: seen.append((done, total)))
+    assert all(total >= done for done, total in seen)
+    assert seen[-1] == (rows, rows)
+    if ending != "csv":  # of which Arrow reads a few blocks ahead, and not only a batch or two
+        assert 0.6 * rows < seen[len(seen) // 2][1] < 1.1 * rows
+
+
+def test_progress__of_a_pipe_expects_nothing(monkeypatch):
+    text = io.BytesIO()
+    pc.write_csv(people(100), text)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.getvalue())))
+    seen = []
+    sanitize("-", PLAN, progress=lambda *both: seen.append(both))
+    assert seen == [(100, None)]
