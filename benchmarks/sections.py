@@ -185,12 +185,11 @@ def latest(result: dict[str, Any], pictures: Sequence[str]) -> str:
         lines += ["", "## What the machine can do", "", *limit_table(result)]
         lines += [
             "",
-            "A job's limit is the slowest of these for the bytes that it must read, write and draw; that of a",
+            "A job's limit is the slowest of these for the bytes that it must read, write and draw, and for its",
+            "multiplications with the entries of a matrix; that of a job on files is pyarrow's plain copy. Other",
+            "arithmetic counts for nothing, so jobs that compute much for few bytes lie far from it.",
+            "[NOTES.md](NOTES.md) says why.",
         ]
-        lines += [
-            "job on files is pyarrow's plain copy. Arithmetic counts for nothing, so jobs that compute much for few"
-        ]
-        lines += ["bytes lie far from it."]
         if result["jobs"]:
             lines += ["", "### Furthest from their limits", "", *furthest_table(result)]
     if result["jobs"]:
