@@ -14,11 +14,6 @@ from fastdp.estimators.problem import Problem
 LARGEST_WRITTEN = 1_000
 """Cells of a grid up to which a matrix product beats transforms of forty rows: 7 times at 400, 1.7 times at 900."""
 LEAST_CHANCE = 1e-300
-MOST_BLUR = 0.25
-"""Of an entry to each neighbour: (1, 2, 1) / 4."""
-FADING = 5.0
-"""Neighbours get so much over the square of the step's number, as what accelerated steps resolve goes with it. Of 1, 2,
-5, 10 and 20, five gave errors on real maps as small as those of the larger ones, in fewer steps."""
 
 After = Callable[[np.ndarray, int], np.ndarray]
 """What is done to rows after a step of such a number."""
@@ -132,24 +127,3 @@ def em_steps(rows: Rows, after: After | None = None) -> Iterator[Step]:
         yield step, points, chances
         points = rows.normalised(points * g if after is None else after(points * g, step + 1))
         step += 1
-
-
-def steady_blur(shape: tuple[int, ...]) -> After:
-    """Averages of neighbours, (1, 2, 1) / 4 along each axis, after every step alike."""
-    return lambda rows, _: _blur(rows, shape, MOST_BLUR)
-
-
-def fading_blur(shape: tuple[int, ...]) -> After:
-    """Averages of neighbours in which these count for less and less, so that the way still ends at the likeliest."""
-    return lambda rows, step: _blur(rows, shape, min(MOST_BLUR, FADING / step**2))
-
-
-def _blur(rows: np.ndarray, shape: tuple[int, ...], part: float) -> np.ndarray:
-    """Rows of which each entry gave ``part`` to either neighbour along each axis; at the ends it keeps it."""
-    block = rows.reshape(len(rows), *shape).copy()
-    for axis in range(1, block.ndim):
-        view = np.moveaxis(block, axis, 0)
-        given = part * np.diff(view, axis=0)
-        view[:-1] += given
-        view[1:] -= given
-    return block.reshape(rows.shape)
