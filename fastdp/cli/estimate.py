@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from fastdp.tables.findings import TableEstimate
     from fastdp.tables.plan import Plan
 
-ENDINGS = (".parquet", ".arrow", ".csv")
-
 
 @click.command("estimate")
 @click.argument("source", metavar="FILE", type=click.Path(exists=True, allow_dash=True))
@@ -80,20 +78,15 @@ def command(
         raise click.UsageError("-q and -v contradict each other")
     if as_json and (chart or output):
         raise click.UsageError("--json prints everything on standard output; leave out --chart and -o")
-    if output is not None and Path(output).suffix.lower() not in ENDINGS:
-        raise click.UsageError(f"the ending of -o must be one of {', '.join(ENDINGS)}")
+    from fastdp.cli.files import check_outputs, check_table_name, write_table
     from fastdp.cli.terminal import progress
     from fastdp.tables.estimate import estimate_table
     from fastdp.tables.plan import Plan
 
-    plan = None if plan_path is None else Plan.load(plan_path)
     if output is not None:
-        from fastdp.errors import OutputExistsError
-        from fastdp.tables.atomic import check_free
-
-        check_free(Path(output), force=force)
-        if Path(output).exists() and source != "-" and Path(output).samefile(source):
-            raise OutputExistsError("estimate: the output is the input; choose another name")
+        check_table_name("-o", Path(output))
+        check_outputs("estimate", [Path(output)], source, force=force)
+    plan = None if plan_path is None else Plan.load(plan_path)
     if dry_run:
         _explain(source, plan, columns, as_json=as_json, bins=bins, unbiased=unbiased, input_format=input_format)
         return
@@ -113,7 +106,7 @@ def command(
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     elif output is not None:
-        _write(found, Path(output), force=force)
+        write_table("estimate", Path(output), found.to_arrow(), force=force)
         if not quiet:
             click.echo(f"estimates of {len(found)} columns written to {output}", err=True)
     else:
@@ -147,35 +140,3 @@ def _note(found: TableEstimate, *, verbose: bool) -> None:
         click.echo(f"{visible_text(name)}: {reason}", err=True)
     for estimate in found if verbose else ():
         click.echo(f"{visible_text(estimate.column)}: {estimate.kind} by {estimate.method}", err=True)
-
-
-def _write(found: TableEstimate, path: Path, *, force: bool) -> None:
-    """The estimates as a table in a file that appears whole or not at all."""
-    from fastdp.tables.atomic import AtomicFile
-
-    table = found.to_arrow()
-    file = AtomicFile(path, force=force)
-    try:
-        _write_table(table, file.file, path.suffix.lower())
-        file.flush()
-        file.commit()
-        file.settle()
-    except BaseException:
-        file.discard()
-        raise
-
-
-def _write_table(table: Any, file: Any, ending: str) -> None:
-    import pyarrow as pa
-
-    if ending == ".csv":
-        import pyarrow.csv
-
-        pyarrow.csv.write_csv(table, file)
-    elif ending == ".arrow":
-        with pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
-    else:
-        import pyarrow.parquet as pq
-
-        pq.write_table(table, file)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from fastdp.locations.grid import Grid
     from fastdp.locations.survey import Survey
 
@@ -42,7 +44,7 @@ NO_REGION = (
 )  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="The report, an HTML page.")
 @click.option(
-    "--grids", type=click.Path(path_type=Path, dir_okay=False), help="The maps as a table: .arrow, or else .parquet."
+    "--grids", type=click.Path(path_type=Path, dir_okay=False), help="The maps as a table: .arrow, .parquet or .csv."
 )
 @click.option("--experiment", type=click.Choice(["lecture"]), help="Repeat an experiment instead.")
 @click.option(
@@ -51,8 +53,12 @@ NO_REGION = (
 )  # fmt: skip
 @click.option("--runs", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of the experiment.")
 @click.option("--force", is_flag=True, help="Replace existing outputs.")
+@click.option("-n", "--dry-run", is_flag=True, help="Check all that is given, say what would be done, read no places.")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
-def command(source: str | None, *, experiment: str | None, output: Path | None, **given: Any) -> None:
+def command(
+    source: str | None, *, experiment: str | None, output: Path | None, grids: Path | None, **given: Any
+) -> None:
     """Sanitize the places in FILE, win the heat map back, and write it as a page that needs nothing but itself.
 
     FILE is Parquet, Arrow or CSV. Every place is moved by planar Laplace noise; the map is restored from these reports
@@ -64,51 +70,79 @@ def command(source: str | None, *, experiment: str | None, output: Path | None, 
       fastdp geo checkins.parquet --region 48.82,48.91,2.25,2.42 --cell 250m --epsilon "ln(2)/100m" -o map.html
       fastdp geo checkins.csv --lat lat --lon lng --region 37.70,37.81,-122.52,-122.37 --epsilon 2/km --grids map.arrow
       fastdp geo checkins.parquet --region 48.82,48.91,2.25,2.42 --epsilon "ln(2)/100m" --truth -o evaluation.html
+      fastdp geo checkins.parquet --region 48.82,48.91,2.25,2.42 --epsilon "ln(2)/100m" --dry-run
       fastdp geo --experiment lecture --data gowalla -o lecture.html
     """
-    from fastdp.tables.atomic import check_free
+    if experiment is not None and source is not None:
+        raise click.UsageError("an experiment takes its check-ins from --data, not from FILE")
+    if experiment is None and source is None:
+        raise click.UsageError("name a FILE of places, or --experiment lecture")
+    if output is None and grids is None and not given["as_json"] and not given["dry_run"]:
+        raise click.UsageError("say where to write: -o REPORT.html, --grids MAPS.arrow, or --json to print the numbers")
+    from fastdp.cli.files import check_outputs, check_table_name
 
-    for path in (output, given["grids"]):
-        if path is not None:
-            check_free(path, force=given["force"])
-    if experiment is not None:
-        if source is not None:
-            raise click.UsageError("an experiment takes its check-ins from --data, not from FILE")
+    if grids is not None:
+        if experiment is not None:
+            raise click.UsageError("--grids are of a FILE's maps; an experiment has a report, -o, and numbers, --json")
+        check_table_name("--grids", grids)
+    check_outputs("geo", [path for path in (output, grids) if path is not None], source, force=given["force"])
+    if source is None:
         _lecture(output, given)
     else:
-        if source is None:
-            raise click.UsageError("name a FILE of places, or --experiment lecture")
-        _survey(source, output, given)
+        _survey(source, output, grids, given)
 
 
-def _survey(source: str, output: Path | None, given: dict[str, Any]) -> None:
-    if output is None and given["grids"] is None:
-        raise click.UsageError("say where to write: -o REPORT.html or --grids MAPS.arrow")
+def _survey(source: str, output: Path | None, grids: Path | None, given: dict[str, Any]) -> None:
     if given["region"] is None:
         raise click.UsageError(NO_REGION)
     if given["epsilon"] is None:
         raise click.UsageError('say how private: --epsilon, such as "ln(2)/100m"')
+    from fastdp.cli.files import write_table, write_whole
     from fastdp.cli.terminal import progress
     from fastdp.locations.survey import survey
     from fastdp.quantities import parse_rate
 
     columns = _columns(given)
     grid = _grid(given, on_globe=given["x"] is None)
+    epsilon = parse_rate("geo", "epsilon", given["epsilon"])
+    if given["dry_run"]:
+        _explain(source, grid, columns, epsilon, given)
+        return
     with progress(quiet=given["quiet"]) as update:
         found = survey(
-            source, grid, epsilon=parse_rate("geo", "epsilon", given["epsilon"]), columns=columns,
-            mechanism=given["mechanism"], iterations=given["iterations"], truth=given["truth"],
-            outside=given["outside"], progress=update,
+            source, grid, epsilon=epsilon, columns=columns, mechanism=given["mechanism"],
+            iterations=given["iterations"], truth=given["truth"], outside=given["outside"], progress=update,
         )  # fmt: skip
     if output is not None:
         from fastdp.report.survey import survey_page
 
         page = survey_page(found, f"Heat map of {found.n:,} places")
-        _write(output, lambda file: file.write(page.encode()), force=given["force"])
-    if given["grids"] is not None:
-        _write_grids(given["grids"], found, force=given["force"])
+        write_whole("geo", output, lambda file: file.write(page.encode()), force=given["force"])
+    if grids is not None:
+        write_table("geo", grids, _grids(found), force=given["force"])
+    if given["as_json"]:
+        click.echo(json.dumps(found.to_dict(), indent=2))
     if not given["quiet"]:
-        _tell(found, [path for path in (output, given["grids"]) if path is not None])
+        _tell(found, [path for path in (output, grids) if path is not None])
+
+
+def _explain(source: str, grid: Grid, columns: tuple[str, str], epsilon: float, given: dict[str, Any]) -> None:
+    """What would be done."""
+    from fastdp.locations.mechanisms import make_mechanism
+    from fastdp.locations.survey import cost_of_cell, describe_noise, open_places
+
+    mechanism = make_mechanism(grid, given["mechanism"], epsilon)
+    rows = open_places(source, columns).rows
+    if given["as_json"]:
+        click.echo(json.dumps({"places": rows, **describe_noise(mechanism, grid)}, indent=2))
+        return
+    places = "places" if rows is None else f"{rows:,} places"
+    down, across = grid.shape
+    click.echo(f"{places} would be reported through {type(mechanism).__name__}")
+    click.echo(
+        f"the guarantee: epsilon {cost_of_cell(mechanism, grid):.4f} between places {grid.cell:g} {grid.unit} apart"
+    )
+    click.echo(f"the map: {across} x {down} cells of {grid.cell:g} {grid.unit}")
 
 
 def _columns(given: dict[str, Any]) -> tuple[str, str]:
@@ -136,42 +170,37 @@ def _grid(given: dict[str, Any], *, on_globe: bool) -> Grid:
 
 
 def _lecture(output: Path | None, given: dict[str, Any]) -> None:
-    if output is None:
-        raise click.UsageError("say where to write: -o REPORT.html")
-    from fastdp.locations.lecture import CELL, lecture
+    from fastdp.cli.files import write_whole
+    from fastdp.locations.lecture import CELL, CITIES, SIDE, lecture
     from fastdp.quantities import parse_length
     from fastdp.report.lecture import lecture_page, winners
 
     quiet = given["quiet"]
     cell = CELL if given["cell"] is None else parse_length("geo", "cell", given["cell"])
+    if given["dry_run"]:
+        for city in CITIES:
+            is_real = given["data"] is not None and (given["data"] / city.file).is_file()
+            kind = "real" if is_real else "synthetic"
+            click.echo(
+                f"{city.name}: {kind} check-ins, {SIDE:g} x {SIDE:g} m in cells of {cell:g} m, {given['runs']} runs"
+            )
+        return
     told = None if quiet else lambda what: click.echo(what, err=True)
     results = lecture(given["data"], cell=cell, runs=given["runs"], told=told)
-    page = lecture_page(results)
-    _write(output, lambda file: file.write(page.encode()), force=given["force"])
+    if output is not None:
+        page = lecture_page(results)
+        write_whole("geo", output, lambda file: file.write(page.encode()), force=given["force"])
+    if given["as_json"]:
+        click.echo(json.dumps([result.to_dict() for result in results], indent=2))
     if not quiet:
         for sentence in winners(results):
             click.echo(sentence, err=True)
-        click.echo(f"wrote {output}", err=True)
+        if output is not None:
+            click.echo(f"wrote {output}", err=True)
 
 
-def _write(path: Path, write: Callable[[IO[bytes]], Any], *, force: bool) -> None:
-    """A file that appears whole or not at all."""
-    from fastdp.tables.atomic import AtomicFile
-
-    file = AtomicFile(path, force=force)
-    try:
-        write(file.file)
-        file.flush()
-        file.commit()
-        file.settle()
-    finally:
-        file.discard()
-
-
-def _write_grids(path: Path, found: Survey, *, force: bool) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+def _grids(found: Survey) -> pa.Table:
+    """A row per cell, and in the metadata what was promised."""
     from fastdp.locations.tables import grid_table
 
     privacy = found.mechanism.privacy
@@ -179,25 +208,22 @@ def _write_grids(path: Path, found: Survey, *, force: bool) -> None:
         "mechanism": type(found.mechanism).__name__, "epsilon": repr(privacy.epsilon), "unit": str(privacy.unit),
         "reports": str(found.n), "private": "yes" if found.is_private else "no",
     }  # fmt: skip
-    table = grid_table(found.grid, {"reports": found.counts, **found.maps}, notes)
-
-    def write(file: IO[bytes]) -> None:
-        if path.suffix in {".arrow", ".feather"}:
-            with pa.ipc.new_file(file, table.schema) as writer:
-                writer.write_table(table)
-        else:
-            pq.write_table(table, file)
-
-    _write(path, write, force=force)
+    return grid_table(found.grid, {"reports": found.counts, **found.maps}, notes)
 
 
 def _tell(found: Survey, paths: list[Path]) -> None:
-    cell, unit, noise = found.grid.cell, found.grid.unit, found.mechanism
-    cost = noise.epsilon_at(cell) if hasattr(noise, "epsilon_at") else noise.privacy.epsilon * cell
-    click.echo(f"{found.n:,} places sanitized: epsilon {cost:.4f} between places {cell:g} {unit} apart", err=True)
+    from fastdp.locations.survey import cost_of_cell
+
+    grid = found.grid
+    click.echo(
+        f"{found.n:,} places sanitized: epsilon {cost_of_cell(found.mechanism, grid):.4f} between places {grid.cell:g} "
+        f"{grid.unit} apart",
+        err=True,
+    )
     for name, errors in found.errors.items():
-        moved = "" if errors.wasserstein is None else f", {errors.wasserstein:.0f} {unit} off"
+        moved = "" if errors.wasserstein is None else f", {errors.wasserstein:.0f} {grid.unit} off"
         click.echo(f"  {name:<10} total variation {errors.total_variation:.3f}{moved}", err=True)
     if not found.is_private:
         click.echo("the output is NOT PRIVATE: it holds the original", err=True)
-    click.echo(f"wrote {' and '.join(str(path) for path in paths)}", err=True)
+    if paths:
+        click.echo(f"wrote {' and '.join(str(path) for path in paths)}", err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,14 @@ class Curve:
     basis: str
     cell: float
     points: tuple[CurvePoint, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The curve, for JSON."""
+        points = [
+            {"epsilon": point.epsilon, "noisy": point.noisy.to_dict(), "restored": point.restored.to_dict()}
+            for point in self.points
+        ]
+        return {"simulated_from": self.basis, "cell": self.cell, "points": points}
 
 
 def trace_curve(grid: Grid, mechanism: str, epsilon: float, shares: np.ndarray, n: int, basis: str) -> Curve:

@@ -34,6 +34,14 @@ class MapErrors:
         """The largest error of a cell, in parts of all."""
         return float(np.abs(self.per_cell).max())
 
+    def to_dict(self) -> dict[str, float | None]:
+        """The distances, for JSON."""
+        return {
+            "total_variation": self.total_variation,
+            "earth_movers_distance": self.wasserstein,
+            "largest_error_of_a_cell": self.largest,
+        }
+
 
 def compare(grid: Grid, given: Any, truth: Any) -> MapErrors:
     """The errors of a map of counts or parts against a true one."""

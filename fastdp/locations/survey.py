@@ -18,7 +18,7 @@ from fastdp.locations.heat import heat_map
 from fastdp.locations.mechanisms import make_mechanism
 from fastdp.mechanisms.planar_laplace import PlanarLaplace
 from fastdp.random.rng import Rng
-from fastdp.tables.sources import open_source
+from fastdp.tables.sources import Source, open_source
 
 Progress = Callable[[int, int | None], None]
 ORIGINAL, NOISY, INVERSION, IBU, RESTORED = "original", "noisy", "inversion", "ibu", "restored"
@@ -49,6 +49,39 @@ class Survey:
     def is_private(self) -> bool:
         """Whether nothing in it was computed from the places themselves but their reports."""
         return ORIGINAL not in self.maps and not self.is_seeded
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the maps themselves, for JSON."""
+        return {
+            "places": self.n,
+            "private": self.is_private,
+            "outside": self.outside,
+            **describe_noise(self.mechanism, self.grid),
+            "maps": {
+                name: {"method": method} | (self.errors[name].to_dict() if name in self.errors else {})
+                for name, method in self.methods.items()
+            },
+            "curve": None if self.curve is None else self.curve.to_dict(),
+        }
+
+
+def describe_noise(mechanism: Any, grid: Grid) -> dict[str, Any]:
+    """The guarantee and the grid, for JSON."""
+    privacy = mechanism.privacy
+    return {
+        "mechanism": type(mechanism).__name__,
+        "privacy": {"epsilon": privacy.epsilon, "unit": privacy.unit, "neighbours": privacy.neighbours},
+        "epsilon_between_neighbouring_cells": cost_of_cell(mechanism, grid),
+        "grid": {"rows": grid.shape[0], "columns": grid.shape[1], "cell": grid.cell, "unit": grid.unit,
+                 "origin": grid.origin},
+    }  # fmt: skip
+
+
+def cost_of_cell(mechanism: Any, grid: Grid) -> float:
+    """Epsilon between two places that are a cell's side apart."""
+    if isinstance(mechanism, PlanarLaplace):
+        return mechanism.epsilon_at(grid.cell)
+    return float(mechanism.privacy.epsilon) * grid.cell
 
 
 def survey(
@@ -133,10 +166,8 @@ class _Tally:
             self.reports += self.grid.count_cells(self.mechanism.randomize(self.grid.cells(x, y), rng=self.rng))
 
 
-def _read(
-    source: Any, grid: Grid, columns: tuple[str, str], progress: Progress | None
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The places of each batch, on the grid's plane."""
+def open_places(source: Any, columns: tuple[str, str]) -> Source:
+    """The table or file, if it has the two columns."""
     import pyarrow as pa
 
     if len(set(columns)) != 2:
@@ -145,7 +176,14 @@ def _read(
     for name in columns:
         if opened.schema.names.count(name) != 1:
             raise SchemaError(f"survey: the table must hold column {name!r} once")
-    done = 0
+    return opened
+
+
+def _read(
+    source: Any, grid: Grid, columns: tuple[str, str], progress: Progress | None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The places of each batch, on the grid's plane."""
+    opened, done = open_places(source, columns), 0
     for batch in opened.batches(list(columns), None, []):
         values = [_numbers(name, batch.column(name)) for name in columns]
         try:

@@ -23,9 +23,9 @@ class AtomicFile:
     files come together or not at all.
     """
 
-    def __init__(self, path: Path, *, force: bool) -> None:
-        check_free(path, force=force)
-        self._path, self._force = path, force
+    def __init__(self, path: Path, *, force: bool, owner: str = "sanitize") -> None:
+        check_free(path, force=force, owner=owner)
+        self._path, self._force, self._owner = path, force, owner
         self._placed = False
         self._partial = path.parent / f".{path.name[:100]}.{secrets.token_hex(8)}.partial"
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
@@ -55,9 +55,9 @@ class AtomicFile:
         try:
             os.link(self._partial, self._path)
         except FileExistsError:
-            raise exists(self._path) from None
+            raise exists(self._path, self._owner) from None
         except OSError:  # a file system without links
-            check_free(self._path, force=False)
+            check_free(self._path, force=False, owner=self._owner)
             self._partial.replace(self._path)
             self._placed = True
         else:
@@ -74,20 +74,20 @@ class AtomicFile:
             self._placed = False
 
 
-def check_free(path: Path, *, force: bool) -> None:
+def check_free(path: Path, *, force: bool, owner: str = "sanitize") -> None:
     """Refuse a path without a folder, or one that is taken, unless it is a file that may be replaced."""
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "the output's folder does not exist", str(path.parent))
     if path.is_dir():
-        raise OutputExistsError(f"sanitize: output {str(path)!r} is a folder; name a file")
+        raise OutputExistsError(f"{owner}: output {str(path)!r} is a folder; name a file")
     if path.exists() and not path.is_file():
-        raise OutputExistsError(f"sanitize: output {str(path)!r} is a device or a pipe; name a file, or use -")
+        raise OutputExistsError(f"{owner}: output {str(path)!r} is a device or a pipe; name a file, or use -")
     if not force and os.path.lexists(path):
-        raise exists(path)
+        raise exists(path, owner)
 
 
-def exists(path: Path) -> OutputExistsError:
-    return OutputExistsError(f"sanitize: output {str(path)!r} exists; choose another name, or force it to be replaced")
+def exists(path: Path, owner: str) -> OutputExistsError:
+    return OutputExistsError(f"{owner}: output {str(path)!r} exists; choose another name, or force it to be replaced")
 
 
 def flush_folder(folder: Path) -> None:

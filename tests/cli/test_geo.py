@@ -78,6 +78,8 @@ def test_geo__with_the_truth_is_loud(file, tmp_path):
         (["--region", REGION, "--epsilon", "1/km", "--cell", "9", "-o", "a.html"], "length"),
         (["--region", REGION, "--epsilon", "1/km", "--x", "lng", "-o", "a.html"], "--x and --y"),
         (["--experiment", "lecture", "-o", "a.html"], "--data"),
+        (["--region", REGION, "--epsilon", "1/km", "--grids", "a.txt"], ".parquet, .arrow, .csv"),
+        (["--region", REGION, "--epsilon", "1/km", "-o", "a.csv", "--grids", "a.csv"], "same name"),
     ],
 )
 def test_geo__says_what_is_missing(file, arguments, says):
@@ -101,7 +103,67 @@ def test_geo__overwrites_nothing(file, tmp_path):
     page.write_text("mine")
     done = call(file, "--lon", "lng", "--region", REGION, "--epsilon", "1/km", "-o", page)
     assert done.exit_code == 5
+    assert "geo: output" in done.output
     assert page.read_text() == "mine"
+
+
+@pytest.mark.parametrize("option", ["-o", "--grids"])
+def test_geo__never_replaces_its_input(file, option):
+    before = file.read_bytes()
+    done = call(file, "--lon", "lng", "--region", REGION, "--epsilon", "1/km", option, file, "--force")
+    assert done.exit_code == 5
+    assert "the output is the input" in done.output
+    assert file.read_bytes() == before
+
+
+def test_geo__prints_its_numbers_as_json(file):
+    """Without a file to write, on standard output alone, and without the truth nothing but the reports' numbers."""
+    options = [
+        "--lon",
+        "lng",
+        "--region",
+        REGION,
+        "--cell",
+        "400m",
+        "--epsilon",
+        "5/km",
+        "--iterations",
+        "20",
+        "--json",
+    ]
+    said = json.loads(call(file, *options, "-q").stdout)
+    assert (said["places"], said["private"], said["mechanism"]) == (2000, True, "PlanarLaplace")
+    assert said["privacy"]["epsilon"] > 0.005
+    assert said["epsilon_between_neighbouring_cells"] == pytest.approx(2.0, rel=0.02)
+    assert (said["grid"]["rows"], said["grid"]["columns"]) == GRID.shape
+    assert set(said["maps"]) == {"noisy", "inversion", "ibu", "restored"}
+    assert all(set(one) == {"method"} for one in said["maps"].values())
+    assert said["curve"]["simulated_from"] == "restored"
+    truth = json.loads(call(file, *options, "-q", "--truth", "--mechanism", "grid").stdout)
+    assert not truth["private"]
+    errors = truth["maps"]["restored"]
+    assert 0 < errors["total_variation"] < truth["maps"]["noisy"]["total_variation"]
+    assert set(errors) == {"method", "total_variation", "earth_movers_distance", "largest_error_of_a_cell"}
+
+
+def test_geo__says_what_it_would_do(file, tmp_path):
+    page = tmp_path / "map.html"
+    options = ["--lon", "lng", "--region", REGION, "--cell", "400m", "--epsilon", "5/km", "-o", page, "--dry-run"]
+    done = call(file, *options)
+    assert done.exit_code == 0, done.output
+    assert "2,000 places" in done.output
+    assert f"{GRID.shape[1]} x {GRID.shape[0]} cells of 400 m" in done.output
+    assert json.loads(call(file, *options, "--json").stdout)["places"] == 2000
+    assert not page.exists()
+    wrong = call(file, *options[2:])
+    assert wrong.exit_code == 3
+    assert "'longitude'" in wrong.output
+
+
+def test_geo__says_what_the_experiment_would_do(tmp_path):
+    done = call("--experiment", "lecture", "--data", tmp_path, "--dry-run")
+    assert done.exit_code == 0
+    assert done.output.count("synthetic") == 2
 
 
 def test_geo__repeats_the_lecture(tmp_path):
@@ -110,6 +172,9 @@ def test_geo__repeats_the_lecture(tmp_path):
     assert done.exit_code == 0, done.output
     assert "wins in total variation" in done.output
     assert "synthetic" in Page(page.read_text()).text
+    said = json.loads(call("--experiment", "lecture", "--runs", "1", "--cell", "600m", "-q", "--json").stdout)
+    assert [city["city"] for city in said] == ["San Francisco", "Paris"]
+    assert {(one["mechanism"], one["map"]) for one in said[0]["results"]} >= {("planar", "default"), ("krr", "ibu")}
 
 
 def test_geo__needs_a_file_or_an_experiment():
