@@ -19,13 +19,12 @@ from rich.console import Console
 
 import fastdp as fd
 from benchmarks import machine
-from benchmarks.tables import table
+from benchmarks.tables import put_between, table
 from fastdp import measures
 from fastdp.channels import GeometricChannel, GridChannel, KRRChannel
 
 RESULTS, PICTURE = machine.ROOT / "bench_results" / "accuracy.json", machine.ROOT / "docs" / "estimation.svg"
 PAGE = PICTURE.with_suffix(".md")
-BEGIN, END = "<!-- accuracy:begin -->", "<!-- accuracy:end -->"
 RULES = ("noisy", "inversion", "likeliest", "early", "smooth", "cv")
 SAMPLES = 4
 STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -167,10 +166,7 @@ def write_table(found: list[dict[str, Any]]) -> None:
         cells = [row["rules"].get(rule) for rule in RULES]
         shown = [f"{c['total_variation']:.3f} ({1000 * c['wasserstein']:.1f})" if c else "–" for c in cells]
         rows.append([row["case"], f"{row['reports']:,}", *shown])
-    text = PAGE.read_text()
-    before, after = text.index(BEGIN) + len(BEGIN), text.index(END)
-    lines = table(["case", "reports", *RULES], rows)
-    PAGE.write_text(text[:before] + "\n" + "\n".join(lines) + "\n" + text[after:])
+    put_between(PAGE, {"accuracy": table(["case", "reports", *RULES], rows)})
 
 
 @click.command()

@@ -16,7 +16,7 @@ from rich.console import Console
 
 import fastdp as fd
 from benchmarks import machine
-from benchmarks.tables import table
+from benchmarks.tables import put_between, table
 from fastdp.locations.lecture import ITERATIONS, NAMES, RULES, CityResult, lecture
 
 RESULTS, PAGE = machine.ROOT / "bench_results" / "locations.json", machine.ROOT / "docs" / "locations.md"
@@ -91,16 +91,6 @@ def nearness_of(found: Sequence[dict[str, Any]]) -> list[str]:
     return table(["city", "cells", *names], rows)
 
 
-def write_page(found: Sequence[dict[str, Any]]) -> None:
-    """Put the tables between their markers in docs/locations.md."""
-    text = PAGE.read_text()
-    for name, lines in (("lecture", table_of(found)), ("nearness", nearness_of(found))):
-        begin = f"<!-- {name}:begin -->"
-        before, after = text.index(begin) + len(begin), text.index(f"<!-- {name}:end -->")
-        text = text[:before] + "\n" + "\n".join(lines) + "\n" + text[after:]
-    PAGE.write_text(text)
-
-
 @click.command()
 @click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Folder of real check-ins.")
 @click.option("--runs", default=30, show_default=True, help="Samples and noise drawn anew so often.")
@@ -117,7 +107,7 @@ def main(data: Path | None, runs: int) -> None:
         for result in lecture(data, cell=cell, runs=runs, rng=fd.Rng.unsafe_seed(20261116)):
             found += rows_of(result, cell)
     RESULTS.write_text(json.dumps({**machine.commit(), "rows": found}, indent=1) + "\n")
-    write_page(found)
+    put_between(PAGE, {"lecture": table_of(found), "nearness": nearness_of(found)})
     console.print(f"wrote {RESULTS.name} and {PAGE.name}", highlight=False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from benchmarks import limits
@@ -49,6 +50,15 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1
     lines = ["| " + " | ".join(headings) + " |"]
     lines.append("|" + " --- |" * words + " ---: |" * (len(headings) - words))
     return [*lines, *("| " + " | ".join(row) + " |" for row in rows)]
+
+
+def put_between(page: Path, parts: dict[str, Sequence[str]]) -> None:
+    """Put lines between the markers of each name in a page."""
+    text = page.read_text()
+    for name, lines in parts.items():
+        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+        text = text[: text.index(begin) + len(begin)] + "\n" + "\n".join(lines) + "\n" + text[text.index(end) :]
+    page.write_text(text)
 
 
 def times_of(job: dict[str, Any]) -> dict[str, Times]:
@@ -125,8 +135,8 @@ def readme_block(result: dict[str, Any]) -> str:
             continue
         libraries = [name for name in LIBRARY_RIVALS if name in times]
         safe = number(ratio(times[OWN], times[libraries[0]]).value) + f" {libraries[0]}" if libraries else "–"
-        speeds = [number(times[name].speed() / 1e6) for name in (OWN, "numpy")]
+        speeds = [rate(times[name].speed()) for name in (OWN, "numpy")]
         rows.append([job["name"], *speeds, number(ratio(times[OWN], times["numpy"]).value), safe])
-    headings = ["job, millions per second", "fastdp", "numpy, unsafe", "× numpy", "× a library"]
+    headings = ["job, units per second", "fastdp", "numpy, unsafe", "× numpy", "× a library"]
     source = f"One thread of {result['machine']['cpu']}, commit {result['commit']}; all rivals and intervals: "
     return "\n".join([BEGIN, *table(headings, rows), "", source + "[latest.md](bench_results/latest.md).", END])

@@ -44,9 +44,10 @@ def estimate(
 
     ``regularize="cv"``, the default, takes as many accelerated steps as predict held-out reports best, and the maximum
     likelihood only where that is regular: all values clear of zero, in up to 300 of them. On maps (channels of a grid,
-    or a ``shape`` of two dimensions) neighbours are averaged on the way, less and less. ``"early"`` stops EM at the
-    noise's own size; ``"smooth"`` averages neighbours after each step of EM, in one dimension or in those of ``shape``;
-    None is the maximum likelihood whatever it is.
+    or a ``shape`` of two dimensions) neighbours are averaged on the way, less and less, and the number of steps stays
+    near the one that is typical for so many reports and so much noise. ``"early"`` stops EM at the noise's own size;
+    ``"smooth"`` averages neighbours after each step of EM, in one dimension or in those of ``shape``; None is the
+    maximum likelihood whatever it is.
 
     >>> import numpy as np
     >>> from fastdp.channels import KRRChannel

@@ -143,7 +143,7 @@ def _run_city(
     grid = Grid(x=(-half, half), y=(-half, half), cell=cell, origin=city.middle)
     file = None if folder is None else folder / city.file
     is_real = file is not None and file.is_file()
-    x, y = _load(file, grid) if is_real else clustered_checkins(grid, MOST, seed=city.seed)
+    x, y = load_checkins(file, grid) if is_real else clustered_checkins(grid, MOST, seed=city.seed)
     planar = PlanarLaplace(epsilon=EPSILON_KRR / REACH, unit="m", region=grid.bounds)
     krr = KRR(epsilon=EPSILON_KRR, domain=grid.size)
     found, first = [], None
@@ -165,7 +165,7 @@ def _run_city(
     return CityResult(city, is_real, grid, min(x.size, MOST), first, privacy, found)
 
 
-def _load(file: Path | None, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+def load_checkins(file: Any, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
     """The check-ins inside the square."""
     import pyarrow as pa
 
