@@ -93,7 +93,7 @@ def nearness_of(found: Sequence[dict[str, Any]]) -> list[str]:
 
 @click.command()
 @click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Folder of real check-ins.")
-@click.option("--runs", default=30, show_default=True, help="Samples and noise drawn anew so often.")
+@click.option("--runs", default=90, show_default=True, help="Samples and noise drawn anew so often.")
 def main(data: Path | None, runs: int) -> None:
     """Repeat the experiment at three sizes of cells; write raw numbers and the table of docs/locations.md.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -100,10 +101,11 @@ class SparseChannel(Channel):
     def prepare(self, counts: Any) -> Observed:
         if np.ndim(counts) > 1:
             return super().prepare(counts)
-        runs = self._runs()
+        runs = self._runs
         step, places = (step_runs, runs) if runs else (step_sparse, (self._starts, self._inputs))
         return _ObservedSparse(self, counts, step, (*places, self._entries), self._exponents)
 
+    @functools.cached_property
     def _runs(self) -> tuple[np.ndarray, ...] | None:
         """Where each output's runs of inputs start, their first inputs and entries; None if they are too short."""
         inputs = self._inputs.astype(np.int64)

@@ -15,6 +15,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
 
+from fastdp.kernels.group import declare_group
 from fastdp.kernels.jit import target_features
 
 ROUNDS = 14
@@ -81,22 +82,13 @@ def _transpose(builder: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
 
 
 def group_function(module: ir.Module, *, each: bool) -> ir.Function:
-    """``void (key*, counters*, plane, attempt, out*)``: one body per module, as that of ChaCha.
-
-    ``attempt`` is a word for all blocks, or with ``each`` a pointer to one word per block. The sixteen vectors of a
-    group go through the rounds together, to hide the latency of a round.
-    """
-    word, index, void = ir.IntType(32), ir.IntType(64), ir.VoidType()
-    vector, words, pairs = ir.VectorType(index, 8), ir.VectorType(word, 16), ir.VectorType(index, 16)
-    pointer = word.as_pointer()
-    shape = ir.FunctionType(void, [pointer, index.as_pointer(), word, pointer if each else word, pointer])
-    function = cgutils.get_or_insert_function(module, shape, f"fastdp_aes256{'_each' if each else ''}")
-    if function.blocks:
+    """As of ``declare_group``; the sixteen vectors of a group go through the rounds together, to hide their latency."""
+    function, builder = declare_group(module, "fastdp_aes256", each=each)
+    if builder is None:
         return function
-    function.linkage = "linkonce_odr"
-    function.attributes.add("noinline")
-    builder = ir.IRBuilder(function.append_basic_block())
     key, counters, plane, attempt, out = function.args
+    word, index = ir.IntType(32), ir.IntType(64)
+    vector, words, pairs = ir.VectorType(index, 8), ir.VectorType(word, 16), ir.VectorType(index, 16)
     rounds = [
         cgutils.get_or_insert_function(module, ir.FunctionType(vector, [vector] * 2), f"llvm.x86.aesni.{name}.512")
         for name in ("aesenc", "aesenclast")

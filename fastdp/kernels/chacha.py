@@ -10,6 +10,7 @@ from __future__ import annotations
 from llvmlite import ir
 from numba.core import cgutils
 
+from fastdp.kernels.group import declare_group
 from fastdp.kernels.jit import target_features
 
 ROUNDS = 20
@@ -36,22 +37,13 @@ def _double_round(builder: ir.IRBuilder, state: list[ir.Value], rotate: ir.Funct
 
 
 def group_function(module: ir.Module, *, each: bool) -> ir.Function:
-    """``void (key*, counters*, plane, attempt, out*)``: one body per module, never inlined, for it is large.
-
-    ``attempt`` is a word for all blocks, or with ``each`` a pointer to one word per block.
-    """
+    """As of ``declare_group``; as many blocks go through the rounds together as a vector register has lanes."""
+    function, builder = declare_group(module, f"fastdp_chacha{ROUNDS}x{_WIDTH}", each=each)
+    if builder is None:
+        return function
+    key, counters, plane, attempt, out = function.args
     word, index = ir.IntType(32), ir.IntType(64)
     lanes, counter_lanes = ir.VectorType(word, _WIDTH), ir.VectorType(index, _WIDTH)
-    pointers = word.as_pointer(), index.as_pointer()
-    shape = ir.FunctionType(ir.VoidType(), [pointers[0], pointers[1], word, pointers[0] if each else word, pointers[0]])
-    name = f"fastdp_chacha{ROUNDS}x{_WIDTH}{'_each' if each else ''}"
-    function = cgutils.get_or_insert_function(module, shape, name)
-    if function.blocks:
-        return function
-    function.linkage = "linkonce_odr"
-    function.attributes.add("noinline")
-    builder = ir.IRBuilder(function.append_basic_block())
-    key, counters, plane, attempt, out = function.args
 
     def at(pointer: ir.Value, position: int) -> ir.Value:
         return builder.gep(pointer, [ir.Constant(index, position)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,9 +18,8 @@ from fastdp.locations.heat import heat_map
 from fastdp.locations.mechanisms import make_mechanism
 from fastdp.mechanisms.planar_laplace import PlanarLaplace
 from fastdp.random.rng import Rng
-from fastdp.tables.sources import Source, open_source
+from fastdp.tables.sources import Progress, Source, expected_rows, open_source
 
-Progress = Callable[[int, int | None], None]
 ORIGINAL, NOISY, INVERSION, IBU, RESTORED = "original", "noisy", "inversion", "ibu", "restored"
 
 
@@ -192,7 +191,7 @@ def _read(
             raise type(error)(f"survey: columns {columns[0]!r} and {columns[1]!r}: {error}") from None
         done += batch.num_rows
         if progress is not None:
-            progress(done, opened.rows)
+            progress(done, expected_rows(opened, done))
 
 
 def _numbers(name: str, column: Any) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fastdp import validation
@@ -12,15 +12,13 @@ from fastdp.tables.number_readers import check_bins
 from fastdp.tables.origin import open_with_plan
 from fastdp.tables.pipeline import Pipeline
 from fastdp.tables.plan import Plan
-from fastdp.tables.sources import Cancellable, Source, expected_rows
+from fastdp.tables.sources import Cancellable, Progress, Source, expected_rows
 from fastdp.tables.subjects import Subject, choose, open_part, reason
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LEVEL = 0.95
-Progress = Callable[[int, int | None], None]
-"""``progress(rows done, rows in all)``, after every batch."""
 
 
 def estimate_table(

@@ -6,7 +6,7 @@ import logging
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from fastdp.tables.policies import drop_rows
 from fastdp.tables.receipt import Receipt
 from fastdp.tables.shuffle import ShuffledSink
 from fastdp.tables.sinks import Sink
-from fastdp.tables.sources import Cancellable, ParquetSource, Source, expected_rows, open_source
+from fastdp.tables.sources import Cancellable, ParquetSource, Progress, Source, expected_rows, open_source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from fastdp.tables.entry import Entry
     from fastdp.tables.group import Group
 
-Progress = Callable[[int, int | None], None]
-"""``progress(rows done, rows in all)``, after every batch; the second is an estimate where no one knows it yet."""
 SHUFFLE = b"shuffle"
 """The stream of the rows' order; bytes, for the names of columns are text."""
 log = logging.getLogger("fastdp.tables")

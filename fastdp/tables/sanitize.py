@@ -8,9 +8,10 @@ from typing import Any
 from fastdp.columns.frames import same_kind
 from fastdp.errors import ParameterError
 from fastdp.random.rng import Rng, resolve
-from fastdp.tables.job import Job, Progress
+from fastdp.tables.job import Job
 from fastdp.tables.plan import Plan
 from fastdp.tables.sinks import TableSink
+from fastdp.tables.sources import Progress
 
 
 def sanitize(

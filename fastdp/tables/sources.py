@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,8 @@ BATCH_BYTES = 16 << 20
 LEAST_ROWS, MOST_ROWS = 1 << 10, 1 << 20
 STANDARD = "-"
 """The name of standard input and standard output."""
+Progress = Callable[[int, int | None], None]
+"""``progress(rows done, rows in all)``, after every batch; the second is an estimate where no one knows it yet."""
 READ_AHEAD = 1 << 20
 """Bytes of a column that are read from a file at once, so that a row group of any size stays on the disk."""
 

@@ -25,7 +25,7 @@ def matrix_of(kind: str) -> np.ndarray:
 def test_gradient__is_that_of_the_matrix(kind, runs):
     matrix = matrix_of(kind)
     channel = SparseChannel(matrix)
-    assert (channel._runs() is not None) == runs
+    assert (channel._runs is not None) == runs
     source = np.random.default_rng(8)
     counts = source.integers(0, 3, 50) * (matrix.sum(axis=0) > 0)
     p = source.dirichlet(np.ones(40))
