@@ -31,6 +31,8 @@ times for each halving below it. Chance alone brings a city's reports to want fo
 DOUBT = 2.5
 """Standard errors by which plain steps must predict better than those with averages to be taken on a map. With two, one
 small map in sixty fitted noise."""
+LEAST_GAIN = 2.0
+"""By so many units of log-likelihood, too."""
 LARGEST_DEALT = 2.0**53
 """Counts from here on are split evenly: chance would not move them."""
 
@@ -63,9 +65,13 @@ class _Search:
     is_interrupted: bool
 
     def beats(self, other: _Search) -> bool:
-        """Whether it is better beyond doubt, on the deals that both saw."""
+        """Whether it is better beyond doubt, on the deals that both saw.
+
+        Ways that went on to fit the same noise differ by next to nothing, and that quite surely.
+        """
         gains = self.best - other.best[: len(self.best)]
-        return bool(gains.sum(axis=1).mean() > DOUBT * gains.std(axis=1, ddof=1).mean() * math.sqrt(FOLDS))
+        error = gains.std(axis=1, ddof=1).mean() * math.sqrt(FOLDS)
+        return bool(gains.sum(axis=1).mean() > max(DOUBT * error, LEAST_GAIN))
 
 
 def fit_held_out(problem: Problem, shape: tuple[int, ...] | None, limit: int | None, progress: bool | None) -> Fit:

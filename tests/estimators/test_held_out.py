@@ -42,9 +42,12 @@ def test_most_credible__weighs_scores_against_the_typical_number(gains, typical,
     assert held_out._most_credible(scores, typical) == chosen
 
 
-@pytest.mark.parametrize(("gain", "beats"), [(-5.0, False), (2.4, False), (2.6, True)])
-def test_search__beats_another_beyond_doubt(gain, beats):
-    """By two and a half standard errors, on the deals that both saw."""
-    one = held_out._Search(None, scores_of([-gain])[0], 5, False)
+@pytest.mark.parametrize(
+    ("gain", "error", "beats"),
+    [(-9.0, 1.0, False), (24.0, 10.0, False), (26.0, 10.0, True), (1.9, 0.1, False), (2.1, 0.1, True)],
+)
+def test_search__beats_another_beyond_doubt(gain, error, beats):
+    """By two and a half standard errors and by two units, on the deals that both saw."""
+    one = held_out._Search(None, error * scores_of([-gain / error])[0], 5, False)
     other = held_out._Search(None, np.stack([np.zeros(10), np.full(10, -50.0)]), 5, False)
     assert one.beats(other) == beats
