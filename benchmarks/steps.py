@@ -51,7 +51,7 @@ def true_maps(data: Path | None, cell: float) -> dict[str, tuple[Grid, np.ndarra
 
 def best_steps(grid: Grid, truth: np.ndarray, noise: float, reports: int) -> dict[str, float]:
     """The numbers of steps of least total variation and earth mover's distance, on average, and the typical one."""
-    channel = GridChannel(spread_masses(noise * EPSILON_KRR / REACH * grid.cell, max(grid.shape)), grid.shape)
+    channel = GridChannel(spread_masses(noise * EPSILON_KRR / REACH * grid.cell, grid.shape), grid.shape)
     source = np.random.default_rng([reports, round(10 * noise), round(grid.cell)])
     people = source.multinomial(reports, truth, SAMPLES)
     chances = channel.forward(people / reports)

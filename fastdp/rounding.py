@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 
 
@@ -14,6 +15,17 @@ def float_up(value: Fraction) -> float:
     """
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def digits_up(value: float, digits: int = 4) -> str:
+    """A cost with so many decimals, never less than it is.
+
+    >>> digits_up(0.702949768), digits_up(1.0), digits_up(15.61, 1)
+    ('0.7030', '1.0000', '15.7')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    return str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING))
 
 
 def up(value: float, ulps: int = 4) -> float:

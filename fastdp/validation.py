@@ -134,6 +134,16 @@ def bounds(owner: str, value: Any, *, integers: bool) -> tuple[Any, Any]:
     return (int(low), int(high)) if integers else (float(low), float(high))
 
 
+def origin(owner: str, value: Any) -> tuple[float, float]:
+    """A latitude and a longitude, where a plane touches the globe."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ParameterError(f"{owner}: origin must be a latitude and a longitude")
+    latitude, longitude = (as_float(one) for one in value)
+    if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
+        raise ParameterError(f"{owner}: origin must be a latitude from -90 to 90 and a longitude from -180 to 180")
+    return latitude, longitude
+
+
 def one_of(owner: str, name: str, value: Any, allowed: tuple[str, ...]) -> str:
     """One of a few words."""
     if not isinstance(value, str) or value not in allowed:

@@ -55,13 +55,13 @@ class GridChannel(Channel):
         (9, 9)
         """
         rate = validation.positive("GridChannel", "rate", rate)
-        return cls(laplace_masses(rate, max(shape)), shape)
+        return cls(laplace_masses(rate, (shape[0], shape[1])), shape)
 
     @classmethod
     def geometric(cls, rate: float, shape: tuple[int, int]) -> GridChannel:
         """Planar geometric noise: offset z has probability proportional to e**(-rate |z|), |z| its length in cells."""
         rate = validation.positive("GridChannel", "rate", rate)
-        return cls(geometric_masses(rate, max(shape)), shape)
+        return cls(geometric_masses(rate, (shape[0], shape[1])), shape)
 
     def _plan(self) -> None:
         """Tables in the order of the transforms: waves inside the grid, and what goes beyond its sides and corners."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,28 +15,42 @@ NEAR = 3
 SPAN = 45.0
 """Lengths times rate beyond which nothing is left in float64."""
 LARGEST_REACH = 10_000
+SMOOTH = 8
+"""Cells beyond the map that are integrated each by itself, for the peak may be near."""
+CHUNK = 256
+
+Size = int | tuple[int, int]
+"""Rows and columns of a map; a number for both."""
 
 
-def geometric_masses(rate: float, size: int) -> np.ndarray:
-    """Probabilities proportional to e**(-rate |z|) of offsets up to ``size - 1``; the outermost hold all beyond."""
-    return mirrored(_quarter(rate, size, lambda i, j: np.exp(-rate * np.hypot(i, j))))
+def geometric_masses(rate: float, size: Size) -> np.ndarray:
+    """Probabilities proportional to e**(-rate |z|) of offsets below ``size``; the outermost hold all beyond."""
+    rows, columns = _sides(size)
+    reach = max(rows, columns) + math.ceil(SPAN / rate)
+    if reach > LARGEST_REACH:
+        raise ParameterError(f"GridChannel: rate must be at least {SPAN / LARGEST_REACH:.2g} per cell for such a grid")
+    places = np.arange(reach + 1, dtype=np.float64)
+    quarter = np.zeros((rows, columns))
+    for i in range(reach + 1):
+        quarter[min(i, rows - 1)] += _folded(np.exp(-rate * np.hypot(i, places)), columns)
+    return mirrored(quarter)
 
 
-def laplace_masses(rate: float, size: int) -> np.ndarray:
+def laplace_masses(rate: float, size: Size) -> np.ndarray:
     """Probabilities that planar Laplace noise falls in the cells around (0, 0); the outermost hold all beyond.
 
     Cells near the peak are differences of integrals in polar coordinates, others are integrated by Gauss's rule: both
     to all digits.
     """
-    nodes, weights = np.polynomial.legendre.leggauss(6 + math.ceil(2 * min(rate, 20.0)))
     corners = np.array([[_rectangle(rate, a + 0.5, b + 0.5) for b in range(NEAR)] for a in range(NEAR)])
     inner = np.diff(np.diff(np.pad(corners, ((1, 0), (1, 0))), axis=0), axis=1)
     inner[0] *= 2  # both halves of a cell that an axis cuts
     inner[:, 0] *= 2
-    return _laplace(rate, size, nodes / 2, weights / 2, inner)
+    nodes, weights = np.polynomial.legendre.leggauss(6 + math.ceil(2 * min(rate, 20.0)))
+    return _integrated(rate, size, _Rule(nodes / 2, weights / 2, -0.5, lambda v: np.ones(v.size)), inner)
 
 
-def spread_masses(rate: float, size: int) -> np.ndarray:
+def spread_masses(rate: float, size: Size) -> np.ndarray:
     """As :func:`laplace_masses`, for noise added to points that are uniform within cell (0, 0), not in its middle.
 
     Means over the points' places: the density is weighed by the overlap of a cell with one that is shifted by as much
@@ -49,7 +64,8 @@ def spread_masses(rate: float, size: int) -> np.ndarray:
         for j in range(NEAR):
             (u, a), (v, b) = (_triangle(12, _parts(k, halves)) for k in (i, j))
             inner[i, j] = a @ np.exp(-rate * np.hypot(i + u[:, None], j + v)) @ b
-    return _laplace(rate, size, nodes, weights, inner * (rate * rate / (2 * math.pi)))
+    rule = _Rule(nodes, weights, -1.0, lambda v: np.minimum(v, 1.0))
+    return _integrated(rate, size, rule, inner * (rate * rate / (2 * math.pi)))
 
 
 def _parts(offset: int, halves: np.ndarray) -> np.ndarray:
@@ -66,20 +82,82 @@ def _triangle(count: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return u, (half * weights).reshape(-1) * (1 - np.abs(u))
 
 
-def _laplace(rate: float, size: int, nodes: np.ndarray, weights: np.ndarray, inner: np.ndarray) -> np.ndarray:
-    """Integrals of the density at offsets by weighed nodes each way, but for the given ones near the peak."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rule:
+    """How the density is integrated along an axis: nodes in a cell, around its middle, and their weights.
 
-    def cells(i: int, j: np.ndarray) -> np.ndarray:
-        total = np.zeros(j.shape)
-        for u, a in zip(nodes, weights, strict=True):
-            for v, b in zip(nodes, weights, strict=True):
-                total += a * b * np.exp(-rate * np.hypot(i + u, j + v))
-        total *= rate * rate / (2 * math.pi)
-        if i < NEAR:
-            total[:NEAR] = inner[i, : total.size]
-        return total
+    All cells from one on, taken together, begin ``start`` from its middle; there ``share(v)`` of what is v further on
+    is in them.
+    """
 
-    return mirrored(_quarter(rate, size, cells))
+    nodes: np.ndarray
+    weights: np.ndarray
+    start: float
+    share: Callable[[np.ndarray], np.ndarray]
+
+    def spread(self, rate: float, cells: int) -> tuple[np.ndarray, np.ndarray]:
+        """All nodes, a row for each of the cells and one for all beyond; and their weights."""
+        within = np.arange(cells)[:, None] + self.nodes
+        edges = np.concatenate((np.arange(SMOOTH), SMOOTH + np.cumsum(_widths(rate))))
+        nodes, weights = np.polynomial.legendre.leggauss(len(self.nodes) + 8)
+        half = np.diff(edges)[:, None] / 2
+        beyond = (edges[:-1, None] + half * (1 + nodes)).reshape(-1)
+        weighed = (half * weights).reshape(-1) * self.share(beyond)
+        return np.concatenate((within.reshape(-1), cells + self.start + beyond)), np.concatenate(
+            (np.tile(self.weights, cells), weighed)
+        )
+
+    def gather(self, values: np.ndarray, cells: int) -> np.ndarray:
+        """Sums of weighed values of nodes, along the last axis, over each cell and over all beyond."""
+        inside = cells * self.nodes.size
+        parts = values[..., :inside].reshape(*values.shape[:-1], cells, self.nodes.size).sum(axis=-1)
+        return np.concatenate((parts, values[..., inside:].sum(axis=-1, keepdims=True)), axis=-1)
+
+
+def _widths(rate: float) -> np.ndarray:
+    """Of parts that reach as far as anything is left: each half as wide again as the one before, up to 1 / rate."""
+    widest, width, done, widths = max(1.0, 1.0 / rate), 1.0, 0.0, []
+    while rate * done < SPAN:
+        widths.append(width)
+        done, width = done + width, min(1.5 * width, widest)
+    return np.array(widths)
+
+
+def _integrated(rate: float, size: Size, rule: _Rule, inner: np.ndarray) -> np.ndarray:
+    """Integrals of the density at offsets, but for the given ones near the peak; the outermost hold all beyond.
+
+    Cells beyond the map are integrated together, in parts that grow: they may be many.
+    """
+    most = max(2 * NEAR + 2, math.ceil(SPAN / rate) + 1)
+    sides = _sides(size)
+    rows, columns = (min(max(side, 2 * NEAR + 2), most) for side in sides)
+    (u, a), (v, b) = (rule.spread(rate, side) for side in (rows, columns))
+    strips = [
+        a[part, None] * rule.gather(np.exp(-rate * np.hypot(u[part, None], v)) * b, columns) for part in _chunks(u.size)
+    ]
+    quarter = rule.gather(np.concatenate(strips).T, rows).T * (rate * rate / (2 * math.pi))
+    quarter[:NEAR, :NEAR] = inner
+    return mirrored(_folded(_folded(quarter, sides[1]).T, sides[0]).T)
+
+
+def _chunks(size: int) -> Iterator[slice]:
+    """Parts of the nodes, so that their table need not be held at once."""
+    return (slice(start, start + CHUNK) for start in range(0, size, CHUNK))
+
+
+def _folded(masses: np.ndarray, size: int) -> np.ndarray:
+    """Entries along the last axis up to ``size``, the last one with all beyond; zeros where there were fewer."""
+    inside = np.zeros((*masses.shape[:-1], size))
+    held = min(size, masses.shape[-1])
+    inside[..., :held] = masses[..., :held]
+    inside[..., -1] += masses[..., size:].sum(axis=-1)
+    return inside
+
+
+def _sides(size: Size) -> tuple[int, int]:
+    """Rows and columns, two at least: the outermost of a mirrored quarter hold what is beyond on one side each."""
+    rows, columns = (size, size) if isinstance(size, int) else size
+    return max(rows, 2), max(columns, 2)
 
 
 def _rectangle(rate: float, a: float, b: float) -> float:
@@ -91,22 +169,6 @@ def _rectangle(rate: float, a: float, b: float) -> float:
         within = -np.expm1(-reach) - reach * np.exp(-reach)
         total += float(weights @ within) * (stop - start) / 2
     return total / (2 * math.pi)
-
-
-def _quarter(rate: float, size: int, masses: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
-    """Masses of offsets 0 .. size - 1 each way, the outermost with all beyond; ``masses(i, j)`` gives a row of them."""
-    reach = size + math.ceil(SPAN / rate)
-    if reach > LARGEST_REACH:
-        raise ParameterError(
-            f"GridChannel: rate must be at least {SPAN / (LARGEST_REACH - size):.2g} per cell, got {rate:g}"
-        )
-    places = np.arange(reach + 1, dtype=np.float64)
-    quarter = np.zeros((size, size))
-    for i in range(reach + 1):
-        row = masses(i, places)
-        row[size - 1] += row[: size - 1 : -1].sum()
-        quarter[min(i, size - 1)] += row[:size]
-    return quarter
 
 
 def mirrored(quarter: np.ndarray) -> np.ndarray:

@@ -19,9 +19,14 @@ def check_outputs(owner: str, paths: Sequence[Path], source: str | None, *, forc
     from fastdp.errors import OutputExistsError
     from fastdp.tables.atomic import check_free
 
+    given = None if source is None or source == "-" else Path(source)
     for path in paths:
-        if source not in {None, "-"} and path.exists() and path.samefile(str(source)):
+        if path.name == "-":
+            raise click.UsageError("standard output is for --json; name a file")
+        if given is not None and path.exists() and path.samefile(given):
             raise OutputExistsError(f"{owner}: the output is the input; choose another name")
+        if given is not None and given.is_dir() and path.resolve().is_relative_to(given.resolve()):
+            raise OutputExistsError(f"{owner}: the output lies inside the input's folder; choose another place")
         check_free(path, force=force, owner=owner)
     if len({path.resolve() for path in paths}) < len(paths):
         raise click.UsageError("two outputs have the same name")

@@ -85,6 +85,8 @@ def command(
         if experiment is not None:
             raise click.UsageError("--grids are of a FILE's maps; an experiment has a report, -o, and numbers, --json")
         check_table_name("--grids", grids)
+    if experiment is not None and (given["epsilon"] or given["region"] or given["truth"]):
+        raise click.UsageError("an experiment has its own epsilon and region, and always shows the truth")
     check_outputs("geo", [path for path in (output, grids) if path is not None], source, force=given["force"])
     if source is None:
         _lecture(output, given)
@@ -128,10 +130,12 @@ def _survey(source: str, output: Path | None, grids: Path | None, given: dict[st
 
 def _explain(source: str, grid: Grid, columns: tuple[str, str], epsilon: float, given: dict[str, Any]) -> None:
     """What would be done."""
-    from fastdp.locations.mechanisms import make_mechanism
+    from fastdp.locations.mechanisms import channel_on, make_mechanism
     from fastdp.locations.survey import cost_of_cell, describe_noise, open_places
+    from fastdp.rounding import digits_up
 
     mechanism = make_mechanism(grid, given["mechanism"], epsilon)
+    channel_on(grid, mechanism)  # refused here if it would be
     rows = open_places(source, columns).rows
     if given["as_json"]:
         click.echo(json.dumps({"places": rows, **describe_noise(mechanism, grid)}, indent=2))
@@ -139,9 +143,8 @@ def _explain(source: str, grid: Grid, columns: tuple[str, str], epsilon: float, 
     places = "places" if rows is None else f"{rows:,} places"
     down, across = grid.shape
     click.echo(f"{places} would be reported through {type(mechanism).__name__}")
-    click.echo(
-        f"the guarantee: epsilon {cost_of_cell(mechanism, grid):.4f} between places {grid.cell:g} {grid.unit} apart"
-    )
+    cost = digits_up(cost_of_cell(mechanism, grid))
+    click.echo(f"the guarantee: epsilon {cost} between places {grid.cell:g} {grid.unit} apart")
     click.echo(f"the map: {across} x {down} cells of {grid.cell:g} {grid.unit}")
 
 
@@ -171,6 +174,7 @@ def _grid(given: dict[str, Any], *, on_globe: bool) -> Grid:
 
 def _lecture(output: Path | None, given: dict[str, Any]) -> None:
     from fastdp.cli.files import write_whole
+    from fastdp.locations.grid import Grid
     from fastdp.locations.lecture import CELL, CITIES, SIDE, lecture
     from fastdp.quantities import parse_length
     from fastdp.report.lecture import lecture_page, winners
@@ -178,6 +182,7 @@ def _lecture(output: Path | None, given: dict[str, Any]) -> None:
     quiet = given["quiet"]
     cell = CELL if given["cell"] is None else parse_length("geo", "cell", given["cell"])
     if given["dry_run"]:
+        Grid(x=(0, SIDE), y=(0, SIDE), cell=cell)  # refused here if it would be
         for city in CITIES:
             is_real = given["data"] is not None and (given["data"] / city.file).is_file()
             kind = "real" if is_real else "synthetic"
@@ -213,13 +218,10 @@ def _grids(found: Survey) -> pa.Table:
 
 def _tell(found: Survey, paths: list[Path]) -> None:
     from fastdp.locations.survey import cost_of_cell
+    from fastdp.rounding import digits_up
 
-    grid = found.grid
-    click.echo(
-        f"{found.n:,} places sanitized: epsilon {cost_of_cell(found.mechanism, grid):.4f} between places {grid.cell:g} "
-        f"{grid.unit} apart",
-        err=True,
-    )
+    grid, cost = found.grid, digits_up(cost_of_cell(found.mechanism, found.grid))
+    click.echo(f"{found.n:,} places sanitized: epsilon {cost} between places {grid.cell:g} {grid.unit} apart", err=True)
     for name, errors in found.errors.items():
         moved = "" if errors.wasserstein is None else f", {errors.wasserstein:.0f} {grid.unit} off"
         click.echo(f"  {name:<10} total variation {errors.total_variation:.3f}{moved}", err=True)

@@ -104,9 +104,11 @@ def fit_held_out(problem: Problem, shape: tuple[int, ...] | None, limit: int | N
         bar.close()
     refit = _steps_refit(problem, found.chosen, found.after)
     p = refit([counts[None, :] for counts in problem.counts])[0]
-    how = "accelerated steps" if found.after is None else "accelerated steps with fading averages of neighbours"
+    how, who = "accelerated steps", "held-out reports"
+    if found.after is not None:
+        how, who = "accelerated steps with fading averages of neighbours", "what is typical and held-out reports"
     note = ", interrupted" if found.is_interrupted else ""
-    return Fit(p, found.chosen, f"{found.chosen} {how}, chosen by held-out reports{note}", refit)
+    return Fit(p, found.chosen, f"{found.chosen} {how}, chosen by {who}{note}", refit)
 
 
 def _split(counts: np.ndarray, source: np.random.Generator) -> np.ndarray:

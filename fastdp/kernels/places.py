@@ -32,8 +32,8 @@ def _project(latitude, longitude, frame):
 def fill_plane(latitude, longitude, frame, scale, x, y):
     """Write how far each point is east and north, in units of which ``scale`` are a metre.
 
-    Post: the result is NOT_A_PLACE if a latitude or longitude is out of range or NaN, BEHIND if a point is on the far
-    side of the globe; what is written for such is of no use.
+    Post: the result is NOT_A_PLACE if a latitude or longitude is out of range or NaN, and what is written for it of no
+    use; BEHIND if a point is on the far side of the globe, which is infinitely far east.
     """
     bad = np.uint8(0)
     for i in range(latitude.size):
@@ -42,6 +42,7 @@ def fill_plane(latitude, longitude, frame, scale, x, y):
         east, north, up = _project(latitude[i], longitude[i], frame)
         if up < -AXIS:
             bad |= np.uint8(BEHIND)
+            east = math.inf
         x[i] = east * scale
         y[i] = north * scale
     return bad

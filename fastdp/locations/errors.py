@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,8 @@ from fastdp.locations.grid import Grid
 from fastdp.measures import total_variation, wasserstein
 from fastdp.measures.transport import LARGEST_PROGRAM
 
-LARGEST_TRANSPORT = 2_000_000
-"""Pairs of cells between which mass may be carried; a second."""
+LARGEST_TRANSPORT = 10_000_000
+"""Pairs of cells between which mass may be carried; two seconds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,24 +35,38 @@ class MapErrors:
         """The largest error of a cell, in parts of all."""
         return float(np.abs(self.per_cell).max())
 
-    def to_dict(self) -> dict[str, float | None]:
+    def to_dict(self) -> dict[str, float | int | None]:
         """The distances, for JSON."""
         return {
             "total_variation": self.total_variation,
             "earth_movers_distance": self.wasserstein,
+            "earth_movers_distance_is_between_blocks_of": self.blocks,
             "largest_error_of_a_cell": self.largest,
         }
 
 
 def compare(grid: Grid, given: Any, truth: Any) -> MapErrors:
     """The errors of a map of counts or parts against a true one."""
-    maps = [_shares(grid, one) for one in (given, truth)]
-    moved, blocks = _transport(grid, *maps)
-    return MapErrors(total_variation(*(one.reshape(-1) for one in maps)), moved, blocks, maps[0] - maps[1])
+    return compare_all(grid, {"map": given}, truth)["map"]
+
+
+def compare_all(grid: Grid, maps: Mapping[str, Any], truth: Any) -> dict[str, MapErrors]:
+    """The errors of several maps, by name, against a true one; earth mover's distances between blocks of one size."""
+    true, shares = _shares(grid, truth), {name: _shares(grid, given) for name, given in maps.items()}
+    blocks = max((_smallest_blocks(one, true) for one in shares.values()), default=1)
+    return {
+        name: MapErrors(
+            total_variation(one.reshape(-1), true.reshape(-1)), _moved(grid, one, true, blocks), blocks, one - true
+        )
+        for name, one in shares.items()
+    }
 
 
 def _shares(grid: Grid, given: Any) -> np.ndarray:
-    cells = np.asarray(given, np.float64)
+    try:
+        cells = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        cells = np.zeros(0)
     if cells.shape not in {grid.shape, (grid.size,)} or not np.isfinite(cells).all() or (cells < 0).any():
         raise ParameterError(f"compare: a map must hold numbers >= 0, as many as the grid, {grid.shape}")
     if not cells.sum() > 0:
@@ -59,23 +74,33 @@ def _shares(grid: Grid, given: Any) -> np.ndarray:
     return (cells / cells.sum()).reshape(grid.shape)
 
 
-def _transport(grid: Grid, given: np.ndarray, truth: np.ndarray) -> tuple[float | None, int]:
-    """The earth mover's distance between the smallest blocks of cells for which there is a solver."""
-    has_network = importlib.util.find_spec("ot") is not None
-    if not has_network and importlib.util.find_spec("scipy") is None:
-        return None, 1
-    most = LARGEST_TRANSPORT if has_network else LARGEST_PROGRAM
-    block = 1
-    while True:
+def _solver() -> int | None:
+    """Pairs of cells that the solver at hand may be given; None where there is none."""
+    if importlib.util.find_spec("ot") is not None:
+        return LARGEST_TRANSPORT
+    return None if importlib.util.find_spec("scipy") is None else LARGEST_PROGRAM
+
+
+def _smallest_blocks(given: np.ndarray, truth: np.ndarray) -> int:
+    """How many cells each way must be taken together for the solver at hand."""
+    most, block = _solver(), 1
+    while most is not None:
         p, q = (gather(one, block) for one in (given, truth))
         if np.count_nonzero(p > q) * np.count_nonzero(q > p) <= most:
             break
         block += 1
+    return block
+
+
+def _moved(grid: Grid, given: np.ndarray, truth: np.ndarray, block: int) -> float | None:
+    """The earth mover's distance between blocks of cells; None where no solver is."""
+    if _solver() is None:
+        return None
+    p, q = (gather(one, block) for one in (given, truth))
     rows, columns = p.shape
     places = np.stack(np.divmod(np.arange(p.size), columns), axis=1) * (grid.cell * block)
-    if rows == 1 or columns == 1:
-        return wasserstein(p.reshape(-1), q.reshape(-1), positions=places.max(axis=1)), block
-    return wasserstein(p.reshape(-1), q.reshape(-1), positions=places), block
+    positions = places.max(axis=1) if rows == 1 or columns == 1 else places
+    return wasserstein(p.reshape(-1), q.reshape(-1), positions=positions)
 
 
 def gather(cells: np.ndarray, block: int) -> np.ndarray:

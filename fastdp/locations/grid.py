@@ -13,7 +13,7 @@ from fastdp import validation
 from fastdp.columns.numeric import read_numeric
 from fastdp.errors import DomainError, ParameterError
 from fastdp.kernels.counts import count_codes
-from fastdp.kernels.places import BEHIND, count_places, fill_cells, fill_plane, mark_inside
+from fastdp.kernels.places import NOT_A_PLACE, count_places, fill_cells, fill_plane, mark_inside
 from fastdp.parallel import BLOCK
 from fastdp.plane import Plane
 from fastdp.quantities import METRES, parse_length
@@ -54,7 +54,10 @@ class Grid:
             cell = parse_length("Grid", "cell", cell) / METRES[unit]
         cell = validation.positive("Grid", "cell", cell)
         spans = [validation.bounds("Grid", span, integers=False) for span in (self.x, self.y)]
-        sides = [max(1, math.ceil((high - low) / cell * (1 - 1e-12))) for low, high in spans]
+        lengths = [min((high - low) / cell, 2.0 * LARGEST_GRID) for low, high in spans]
+        sides = [max(1, math.ceil(length * (1 - 1e-12))) for length in lengths]
+        if self.origin is not None:
+            object.__setattr__(self, "origin", validation.origin("Grid", self.origin))
         if not 2 <= sides[0] * sides[1] <= LARGEST_GRID:
             raise ParameterError(
                 f"Grid: there must be from 2 to {LARGEST_GRID} cells, got {sides[1]} x {sides[0]}; choose other cells"
@@ -72,6 +75,8 @@ class Grid:
         west, east = (validation.as_float(value) for value in longitude)
         if not (-90 <= south < north <= 90 and -180 <= west <= 180 and -180 <= east <= 180 and west != east):
             raise ParameterError("Grid: latitudes must be from -90 to 90 and longitudes from -180 to 180, not the same")
+        if east - west == 360:
+            raise ParameterError("Grid: longitudes must not go all the way round; one plane shows 2,000 km at most")
         across = (east - west) % 360
         origin = (south + north) / 2, (west + across / 2 + 180) % 360 - 180
         validation.one_of("Grid", "unit", unit, tuple(METRES))
@@ -112,19 +117,21 @@ class Grid:
             raise ParameterError("Grid: latitudes and longitudes need a grid made by Grid.over")
         return Plane("Grid", *self.origin)
 
-    def project(self, latitude: Any, longitude: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates x and y of points on the globe."""
+    def project(self, latitude: Any, longitude: Any, *, far: str = "refuse") -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates x and y of points on the globe; those on its other side are refused, or ``far="infinite"``."""
+        validation.one_of("Grid", "far", far, ("refuse", "infinite"))
         frame, scale = self._plane().frame, 1 / METRES[self.unit]
         latitude, longitude = _flat(latitude, longitude)
         x, y = np.empty(latitude.size), np.empty(latitude.size)
         bad = 0
         for part in _blocks(x.size):
             bad |= fill_plane(latitude[part], longitude[part], frame, scale, x[part], y[part])
-        if bad:
-            rule = "latitudes must be from -90 to 90 and longitudes from -180 to 180, without NaN; values withheld"
+        if bad & NOT_A_PLACE:
             raise DomainError(
-                f"Grid: {'points lie on the other side of the globe; leave them out' if bad == BEHIND else rule}"
+                "Grid: latitudes must be from -90 to 90 and longitudes from -180 to 180, without NaN; values withheld"
             )
+        if bad and far == "refuse":
+            raise DomainError('Grid: points lie on the other side of the globe; leave them out, as outside="drop" does')
         return x, y
 
     def count(self, x: Any, y: Any, *, outside: str = "clamp") -> np.ndarray:
@@ -140,7 +147,8 @@ class Grid:
 
     def count_latlon(self, latitude: Any, longitude: Any, *, outside: str = "clamp") -> np.ndarray:
         """The same for points on the globe."""
-        return self.count(*self.project(latitude, longitude), outside=outside)
+        far = "infinite" if outside == "drop" else "refuse"
+        return self.count(*self.project(latitude, longitude, far=far), outside=outside)
 
     def count_cells(self, cells: Any) -> np.ndarray:
         """How often each cell is reported, by its number."""
@@ -164,6 +172,7 @@ class Grid:
         """Which points are inside."""
         x, y = _flat(x, y)
         out = np.empty(x.size, np.bool_)
+        _refuse(int(np.isnan(x).any() or np.isnan(y).any()))
         mark_inside(x, y, *self._frame(), out)
         return out
 

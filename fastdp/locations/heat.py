@@ -87,6 +87,10 @@ def heat_map(
     validation.one_of("heat_map", "method", method, METHODS)
     if iterations is not None and method != "ibu":
         raise ParameterError('heat_map: iterations are for method="ibu"; the other methods choose their own')
+    if iterations is not None:
+        iterations = validation.positive_integer("heat_map", "iterations", iterations)
+    if not isinstance(grid, Grid):
+        raise ParameterError("heat_map: grid must be a Grid")
     channel = channel_on(grid, mechanism)
     cells = np.asarray(counts)
     if cells.shape not in {grid.shape, (grid.size,)}:

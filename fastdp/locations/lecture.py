@@ -2,7 +2,8 @@
 
 Calibration. k-RR costs ln 8 between any two cells, near or far. Planar Laplace noise costs ln 2 per step of some length
 and so ln 8 at three steps. Three steps are the radius of a disc of 1 km**2 here, 564 m: within the square kilometre
-around where one is, both mechanisms protect by ln 8 or better; farther away planar Laplace noise gives more away, and
+around where one is, both mechanisms protect by ln 8 or better (planar noise by 0.3 % less, for it rounds to metres
+first); farther away planar Laplace noise gives more away, and
 what it gives is the map. The update is iterated 300 times for the first and 500 times for the second.
 """
 
@@ -22,11 +23,11 @@ from fastdp.locations.errors import MapErrors, compare
 from fastdp.locations.grid import Grid
 from fastdp.locations.heat import heat_map
 from fastdp.locations.mechanisms import channel_on
+from fastdp.locations.survey import open_places
 from fastdp.locations.synthetic import clustered_checkins
 from fastdp.mechanisms.krr import KRR
 from fastdp.mechanisms.planar_laplace import PlanarLaplace
 from fastdp.random.rng import Rng
-from fastdp.tables.sources import open_source
 
 SIDE = 3000.0
 CELL = 150.0
@@ -167,12 +168,9 @@ def _run_city(
 
 def load_checkins(file: Any, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
     """The check-ins inside the square."""
-    import pyarrow as pa
-
-    columns = ["latitude", "longitude"]
-    parts = []
-    for batch in open_source(file, types=dict.fromkeys(columns, pa.float64())).batches(columns, None, []):
-        x, y = grid.project(batch.column("latitude"), batch.column("longitude"))
+    columns, parts = ("latitude", "longitude"), []
+    for batch in open_places(file, columns).batches(list(columns), None, []):
+        x, y = grid.project(*(batch.column(name) for name in columns), far="infinite")
         inside = grid.inside(x, y)
         parts.append((x[inside], y[inside]))
     if not sum(part[0].size for part in parts):

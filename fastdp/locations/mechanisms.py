@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from fastdp import validation
@@ -13,20 +14,34 @@ from fastdp.mechanisms.grid import GridLaplace
 from fastdp.mechanisms.planar_laplace import PlanarLaplace
 from fastdp.quantities import METRES
 
+STEPS_PER_CELL = 32
+"""Points are rounded to steps a metre wide, or finer where cells are small: the channel takes them to be anywhere."""
+LEAST_STEPS = 4
+"""Below, what rounding does to the counts is larger than what there is to see in them."""
+
 
 def make_mechanism(grid: Grid, kind: str, epsilon: float) -> PlanarLaplace | GridLaplace:
     """Planar Laplace noise on points ("planar"), clamped to the grid, or on its cells ("grid"); epsilon per unit."""
     if validation.one_of("survey", "mechanism", kind, ("planar", "grid")) == "grid":
         return GridLaplace(epsilon=epsilon, shape=grid.shape, cell=grid.cell, unit=grid.unit)
-    return PlanarLaplace(epsilon=epsilon, unit=grid.unit, region=grid.bounds, origin=grid.origin)
+    metre, fine = 1 / METRES[grid.unit], grid.cell / STEPS_PER_CELL
+    granularity = 2.0 ** math.floor(math.log2(min(metre, fine)))
+    return PlanarLaplace(
+        epsilon=epsilon, unit=grid.unit, granularity=granularity, region=grid.bounds, origin=grid.origin
+    )
 
 
 def channel_on(grid: Grid, mechanism: Any) -> Channel:
     """The channel from the cell where one is to the cell of the report."""
     if isinstance(mechanism, PlanarLaplace):
         _check_region(grid, mechanism)
+        if mechanism.granularity * METRES[mechanism.unit] * LEAST_STEPS > grid.cell * METRES[grid.unit]:
+            raise ParameterError(
+                f"heat_map: cells must be at least {LEAST_STEPS} times as wide as the mechanism's granularity, for "
+                "points are rounded to that; take larger cells or a finer granularity"
+            )
         rate = mechanism.epsilon * grid.cell * METRES[grid.unit] / METRES[mechanism.unit]
-        return GridChannel(spread_masses(rate, max(grid.shape)), grid.shape)
+        return GridChannel(spread_masses(rate, grid.shape), grid.shape)
     if not isinstance(mechanism, Channel) and not hasattr(mechanism, "channel"):
         raise ParameterError(f"heat_map: {type(mechanism).__name__} has no channel between cells")
     shape = getattr(mechanism, "shape", None)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from fastdp import validation
+from fastdp import rounding, validation
 from fastdp.columns.numeric import read_numeric
-from fastdp.errors import FastDPError, NotIdentifiableError, ParameterError, SchemaError
+from fastdp.errors import DomainError, FastDPError, NotIdentifiableError, ParameterError, SchemaError
 from fastdp.locations.curve import Curve, trace_curve
-from fastdp.locations.errors import MapErrors, compare
+from fastdp.locations.errors import MapErrors, compare_all
 from fastdp.locations.grid import Grid
 from fastdp.locations.heat import heat_map
-from fastdp.locations.mechanisms import make_mechanism
+from fastdp.locations.mechanisms import channel_on, make_mechanism
 from fastdp.mechanisms.planar_laplace import PlanarLaplace
 from fastdp.random.rng import Rng
 from fastdp.tables.sources import Progress, Source, expected_rows, open_source
@@ -80,7 +81,7 @@ def cost_of_cell(mechanism: Any, grid: Grid) -> float:
     """Epsilon between two places that are a cell's side apart."""
     if isinstance(mechanism, PlanarLaplace):
         return mechanism.epsilon_at(grid.cell)
-    return float(mechanism.privacy.epsilon) * grid.cell
+    return rounding.float_up(Fraction(mechanism.privacy.epsilon) * Fraction(grid.cell))
 
 
 def survey(
@@ -107,27 +108,33 @@ def survey(
     """
     validation.one_of("survey", "outside", outside, ("clamp", "drop"))
     iterations = validation.positive_integer("survey", "iterations", iterations)
+    if not isinstance(grid, Grid):
+        raise ParameterError("survey: grid must be a Grid")
+    if not isinstance(truth, bool | np.bool_):
+        raise ParameterError("survey: truth must be True or False; with it the result is not private")
     noise = make_mechanism(grid, mechanism, epsilon)
+    channel = channel_on(grid, noise)  # before any place is read: what cannot be restored is refused at once
     rng = rng if rng is not None else Rng()
     tally = _Tally(grid, noise, rng, keep_truth=truth, drop=outside == "drop")
-    for x, y in _read(source, grid, columns, progress):
+    for x, y in _read(source, grid, columns, outside, progress):
         tally.add(x, y)
     if not tally.n:
-        raise ParameterError("survey: there is no place in the grid; nothing to estimate from")
+        raise DomainError("survey: there is no place in the grid; nothing to estimate from")
     maps, methods = {}, {}
     if tally.truth is not None:
         maps[ORIGINAL], methods[ORIGINAL] = tally.truth / tally.n, "the places as they are: not private"
     maps[NOISY], methods[NOISY] = tally.reports / tally.n, "the reports, counted"
     for name, method, steps in ((INVERSION, "inversion", None), (IBU, "ibu", iterations), (RESTORED, "cv", None)):
         try:
-            heat = heat_map(noise, tally.reports, grid, method=method, iterations=steps)
+            heat = heat_map(channel, tally.reports, grid, method=method, iterations=steps)
         except NotIdentifiableError:
             methods[name] = "not solved: the noise is too wide for cells this small"
             continue
         maps[name], methods[name] = heat.restored, heat.method + (f", {steps} steps" if steps else "")
     errors = {}
     if truth:
-        errors = {name: compare(grid, cells, maps[ORIGINAL]) for name, cells in maps.items() if name != ORIGINAL}
+        restored = {name: cells for name, cells in maps.items() if name != ORIGINAL}
+        errors = compare_all(grid, restored, maps[ORIGINAL])
     basis = ORIGINAL if truth else RESTORED
     found = trace_curve(grid, mechanism, epsilon, maps[basis], tally.n, basis) if curve else None
     return Survey(grid, noise, tally.n, tally.reports, maps, methods, errors, found, outside, rng.is_unsafe)
@@ -179,24 +186,36 @@ def open_places(source: Any, columns: tuple[str, str]) -> Source:
 
 
 def _read(
-    source: Any, grid: Grid, columns: tuple[str, str], progress: Progress | None
+    source: Any, grid: Grid, columns: tuple[str, str], outside: str, progress: Progress | None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The places of each batch, on the grid's plane."""
     opened, done = open_places(source, columns), 0
     for batch in opened.batches(list(columns), None, []):
         values = [_numbers(name, batch.column(name)) for name in columns]
         try:
-            yield grid.project(*values) if grid.origin is not None else (values[0], values[1])
+            yield _on_plane(grid, values, outside)
         except FastDPError as error:
-            raise type(error)(f"survey: columns {columns[0]!r} and {columns[1]!r}: {error}") from None
+            what = str(error).removeprefix("Grid: ")
+            raise type(error)(f"survey: columns {columns[0]!r} and {columns[1]!r}: {what}") from None
         done += batch.num_rows
         if progress is not None:
             progress(done, expected_rows(opened, done))
 
 
+def _on_plane(grid: Grid, values: list[np.ndarray], outside: str) -> tuple[np.ndarray, np.ndarray]:
+    if grid.origin is not None:
+        return grid.project(*values, far="infinite" if outside == "drop" else "refuse")
+    if any(np.isnan(one).any() for one in values):
+        raise DomainError("Grid: there are coordinates that are NaN; values withheld")
+    return values[0], values[1]
+
+
 def _numbers(name: str, column: Any) -> np.ndarray:
+    if column.null_count:
+        raise DomainError(f"survey: column {name!r} holds nulls; leave those rows out")
     try:
         pieces = read_numeric("survey", column, "float").pieces
     except FastDPError as error:
-        raise type(error)(f"survey: column {name!r}: {error}") from None
+        what = str(error).removeprefix("survey: ")
+        raise type(error)(f"survey: column {name!r}: {what}") from None
     return np.ascontiguousarray(np.asarray(pieces[0], np.float64).reshape(-1))

@@ -88,7 +88,7 @@ class PlanarLaplace:
         law = PlanarLaw.below(Fraction(epsilon) * Fraction(granularity))
         set_fields(self, epsilon=epsilon, granularity=granularity, region=region, _law=law)
         if self.origin is not None:
-            set_fields(self, origin=_read_origin(owner, self.origin))
+            set_fields(self, origin=validation.origin(owner, self.origin))
 
     def epsilon_at(self, distance: float) -> float:
         """What a report costs between two points at most ``distance`` units apart: rate * (distance + sqrt(2) step).
@@ -222,12 +222,3 @@ def _read(owner: str, column: NumericColumn, edges: np.ndarray, start: int, stop
     index = int(np.searchsorted(edges, start, "right")) - 1
     begin = int(edges[index])
     return read_block(owner, column.pieces[index], start - begin, stop - begin, column.result_dtype)
-
-
-def _read_origin(owner: str, origin: Any) -> tuple[float, float]:
-    if not isinstance(origin, tuple | list) or len(origin) != 2:
-        raise ParameterError(f"{owner}: origin must be a latitude and a longitude")
-    latitude, longitude = (validation.as_float(value) for value in origin)
-    if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
-        raise ParameterError(f"{owner}: origin must be a latitude from -90 to 90 and a longitude from -180 to 180")
-    return latitude, longitude

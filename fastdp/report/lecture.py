@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from fastdp import rounding
 from fastdp.locations.lecture import (
     EPSILON_KRR,
     ITERATIONS,
@@ -54,13 +55,14 @@ def calibration(result: CityResult) -> list[str]:
     )
     round_ = (
         f"Planar Laplace noise with epsilon ln 2 = {math.log(2):.4f} per {step:.0f} m: ln 8 at three times that, "
-        f"{REACH:.0f} m, the radius of a disc of 1 km² ({planar.epsilon_at(REACH):.4f} with the rounding to metres). "
-        "Within the square kilometre around where one is, planar Laplace noise protects by ln 8 or better, "
-        f"as k-RR does; farther away it protects less, by {most:.1f} from corner to corner."
+        f"{REACH:.0f} m, the radius of a disc of 1 km². Rounding to metres adds to that: "
+        f"{rounding.digits_up(planar.epsilon_at(REACH))}. Within the square kilometre around where one is, planar "
+        "Laplace noise protects by that or better, as k-RR does; farther away it protects less, by "
+        f"{rounding.digits_up(most, 1)} from corner to corner."
     )
     steps = (
         f"IBU takes {ITERATIONS['planar']} iterations for planar Laplace noise and {ITERATIONS['krr']} for k-RR, both "
-        "from the uniform map. The regularised default chooses its own number by held-out reports. The best count in "
+        "from the uniform map. The regularised default takes about as many steps as are typical. The best count in "
         "hindsight is chosen by looking at the truth, which nobody can do outside an experiment."
     )
     return [squares, flat, round_, steps]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from fastdp.locations.survey import IBU, INVERSION, NOISY, ORIGINAL, RESTORED, Survey
+from fastdp import rounding
+from fastdp.locations.survey import IBU, INVERSION, NOISY, ORIGINAL, RESTORED, Survey, cost_of_cell
 from fastdp.mechanisms.planar_laplace import PlanarLaplace
 from fastdp.report.charts import line_chart
 from fastdp.report.page import heading, make_page, paragraph, picture, table
@@ -89,7 +92,11 @@ def _numbers(found: Survey) -> list[str]:
     parts = [heading("Errors against the original"), table(names, rows)]
     blocks = max(errors.blocks for errors in found.errors.values())
     if blocks > 1:
-        parts.append(paragraph(f"Earth mover's distances are between blocks of up to {blocks} x {blocks} cells."))
+        off = blocks * found.grid.cell * math.sqrt(2)
+        parts.append(paragraph(
+            f"Earth mover's distances are between blocks of {blocks} x {blocks} cells, for there are too many cells: "
+            f"they may be off by up to {off:.0f} {unit}, and what moves within a block is not seen."
+        ))  # fmt: skip
     if any(errors.wasserstein is None for errors in found.errors.values()):
         parts.append(paragraph("Earth mover's distances need a solver: pip install 'fastdp[transport]'."))
     return parts
@@ -140,11 +147,11 @@ def _guarantee(found: Survey) -> list[str]:
         )
     ]
     if isinstance(mechanism, PlanarLaplace):
-        rows = [[f"{d:g} {unit}", f"{mechanism.epsilon_at(d):.4f}"] for d in distances]
+        rows = [[f"{d:g} {unit}", rounding.digits_up(mechanism.epsilon_at(d))] for d in distances]
         parts.append(table(["distance of two places", "epsilon"], rows))
     else:
-        cost = mechanism.privacy.epsilon
-        rows = [[f"{times:g}", f"{cost * grid.cell * times:.4f}"] for times in (1, 2, 4, 10)]
+        cost = cost_of_cell(mechanism, grid)
+        rows = [[f"{times:g}", rounding.digits_up(cost * times)] for times in (1, 2, 4, 10)]
         parts += [
             paragraph("Distances are between the middles of cells; places in one cell cannot be told apart at all."),
             table(["distance of two cells, in cells", "epsilon"], rows),

@@ -112,7 +112,33 @@ def fold(masses, most):
 
 def test_masses__refuse_rates_that_reach_too_far():
     with pytest.raises(fd.ParameterError, match="rate must be at least"):
-        GridChannel.laplace(1e-4, (3, 3))
+        GridChannel.geometric(1e-4, (3, 3))
+
+
+@pytest.mark.parametrize("masses", [laplace_masses, spread_masses, geometric_masses])
+@pytest.mark.parametrize(("rate", "shape"), [(0.3, (5, 9)), (2.0, (1, 4)), (0.9, (12, 3))])
+def test_masses__of_a_rectangle_are_those_of_the_square_around_it(masses, rate, shape):
+    whole, part = (GridChannel(masses(rate, size), shape).masses for size in (max(shape), shape))
+    assert np.allclose(part, whole, rtol=1e-12, atol=1e-17)
+
+
+@pytest.mark.parametrize("masses", [laplace_masses, spread_masses])
+@pytest.mark.parametrize("rate", [0.3, 0.05, 0.01])
+def test_masses__beyond_the_map_are_all_that_is_left(masses, rate):
+    """What the parts beyond hold together is what a larger map has there cell by cell."""
+    small, large = masses(rate, 4), masses(rate, 40)
+    middle = large.shape[0] // 2
+    assert np.allclose(small[1:-1, 1:-1], large[middle - 2 : middle + 3, middle - 2 : middle + 3], rtol=1e-11)
+    assert small[0, 3] == pytest.approx(large[: middle - 2, middle].sum(), rel=1e-11)
+    assert small[0, 0] == pytest.approx(large[: middle - 2, : middle - 2].sum(), rel=1e-11)
+
+
+def test_laplace_masses__of_wide_noise_are_next_to_nothing_within():
+    """Noise ten thousand times as wide as the map: all of it falls beyond, a quarter in each corner."""
+    masses = laplace_masses(1e-5, 5)
+    assert masses[1:-1, 1:-1].sum() < 1e-8
+    corners = masses[0, 0], masses[0, -1], masses[-1, 0], masses[-1, -1]
+    assert corners == pytest.approx([0.25] * 4, abs=1e-3)
 
 
 @pytest.mark.parametrize(

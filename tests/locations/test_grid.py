@@ -74,7 +74,19 @@ def test_project__is_the_planes():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"cell": 0}, {"cell": "250"}, {"cell": 0.1}, {"x": (3, 3)}, {"y": (0,)}, {"unit": "yd"}, {"cell": 1e9}],
+    [
+        {"origin": "x"},
+        {"origin": (99, 0)},
+        {"x": (-1e308, 1e308)},
+        {"x": (0, 1e300), "cell": 1e-300},
+        {"cell": 0},
+        {"cell": "250"},
+        {"cell": 0.1},
+        {"x": (3, 3)},
+        {"y": (0,)},
+        {"unit": "yd"},
+        {"cell": 1e9},
+    ],
 )
 def test_grid__refuses(wrong):
     with pytest.raises(ParameterError, match="Grid: "):
@@ -82,7 +94,8 @@ def test_grid__refuses(wrong):
 
 
 @pytest.mark.parametrize(
-    ("latitude", "longitude"), [((0, 91), (0, 1)), ((1, 0), (0, 1)), ((0, 1), (2, 2)), ((0, 40), (0, 1)), ((0, 1), 3)]
+    ("latitude", "longitude"),
+    [((0, 91), (0, 1)), ((1, 0), (0, 1)), ((0, 1), (2, 2)), ((0, 1), (-180, 180)), ((0, 40), (0, 1)), ((0, 1), 3)],
 )
 def test_over__refuses(latitude, longitude):
     with pytest.raises(ParameterError, match="Grid: "):
@@ -95,8 +108,11 @@ def test_count__withholds_what_is_wrong():
         with pytest.raises(DomainError) as caught:
             grid.count_latlon([latitude], [longitude])
         assert "1.2345" not in str(caught.value)
+    assert grid.count_latlon([0.5, 0.5], [0.5, -179.0], outside="drop").sum() == 1
     with pytest.raises(DomainError):
         grid.count([np.nan], [0.0])
+    with pytest.raises(DomainError):
+        grid.inside([np.nan], [0.0])
     with pytest.raises(DomainError):
         grid.count_cells([grid.size])
     with pytest.raises(ParameterError, match="same length"):

@@ -13,7 +13,8 @@ from fastdp.channels import GridChannel
 from fastdp.channels.planar import laplace_masses
 from fastdp.errors import ParameterError
 from fastdp.locations import Grid, compare, heat_map
-from fastdp.locations.errors import gather
+from fastdp.locations import errors as map_errors
+from fastdp.locations.errors import compare_all, gather
 from fastdp.locations.heat import METHODS
 from fastdp.locations.mechanisms import channel_on
 
@@ -104,7 +105,8 @@ def test_heat_map__refuses():
     mechanism = fd.PlanarLaplace(epsilon=0.005, unit="m", region=GRID.bounds)
     counts = np.ones(GRID.shape)
     for wrong in (
-        {"method": "best"}, {"iterations": 5}, {"counts": np.ones(3)},
+        {"method": "best"}, {"iterations": 5}, {"method": "ibu", "iterations": 0}, {"counts": np.ones(3)},
+        {"mechanism": fd.PlanarLaplace(epsilon=0.005, unit="m", granularity=128.0)},
         {"mechanism": fd.KRR(epsilon=1.0, domain=3)}, {"mechanism": fd.Laplace(epsilon=1.0, sensitivity=1.0)},
         {"mechanism": fd.GridLaplace(epsilon=1.0, shape=GRID.shape[::-1])},
         {"mechanism": fd.PlanarLaplace(epsilon=0.005, unit="m", region=((0, 1500), (0, 2400)))},
@@ -114,7 +116,7 @@ def test_heat_map__refuses():
             heat_map(given.pop("mechanism"), given.pop("counts"), GRID, **given)
 
 
-def test_compare__moves_mass_as_far_as_it_is_off():
+def test_compare__moves_mass_as_far_as_it_is_off(monkeypatch):
     """All mass in one corner and in the opposite one: the distance between them; in blocks it is nearly that."""
     here, there = np.zeros(GRID.shape), np.zeros(GRID.shape)
     here[0, 0], there[7, 9] = 5, 2
@@ -123,6 +125,7 @@ def test_compare__moves_mass_as_far_as_it_is_off():
     assert errors.wasserstein == pytest.approx(300 * math.hypot(7, 9))
     assert errors.blocks == 1
     assert np.array_equal(gather(np.ones((5, 3)), 2), [[4, 2], [4, 2], [2, 1]])
+    monkeypatch.setattr(map_errors, "LARGEST_TRANSPORT", 2_000_000)
     wide = Grid(x=(0, 1500), y=(0, 1500), cell=10)
     source = np.random.default_rng(2)
     maps = source.random((2, *wide.shape)) + np.linspace(0, 1, 150)
@@ -131,7 +134,9 @@ def test_compare__moves_mass_as_far_as_it_is_off():
     assert errors.blocks > 1
     by_marginal = fd.measures.wasserstein(*(one.sum(axis=0) / one.sum() for one in maps)) * 10
     assert errors.wasserstein == pytest.approx(by_marginal, rel=0.05)
-    for wrong in (-here, here * np.nan, here * 0, here[:3]):
+    same = compare_all(wide, {"far": maps[0], "near": maps[1] + 1e-9 * (np.arange(150) == 3)}, maps[1])
+    assert same["near"].blocks == same["far"].blocks == errors.blocks
+    for wrong in (-here, here * np.nan, here * 0, here[:3], "a map"):
         with pytest.raises(ParameterError, match="compare: "):
             compare(GRID, wrong, there)
 

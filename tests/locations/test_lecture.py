@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fastdp as fd
-from fastdp.errors import ParameterError
+from fastdp.errors import ParameterError, SchemaError
 from fastdp.locations import Grid, clustered_checkins
 from fastdp.locations.lecture import CITIES, REACH, lecture
 
@@ -90,7 +90,10 @@ def test_lecture__refuses(tmp_path):
         lecture(tmp_path / "none")
     with pytest.raises(ParameterError, match="runs"):
         lecture(runs=0)
-    (Path(tmp_path) / CITIES[0].file).write_text("latitude,longitude\n36.0,-120.0\n")
+    (Path(tmp_path) / CITIES[0].file).write_text("lat,lon\n36.0,-120.0\n")
+    with pytest.raises(SchemaError, match="'latitude'"):
+        lecture(tmp_path, runs=1)
+    (Path(tmp_path) / CITIES[0].file).write_text("latitude,longitude\n36.0,-120.0\n-36.0,60.0\n")
     with pytest.raises(ParameterError, match="no check-in"):
         lecture(tmp_path, runs=1)
 

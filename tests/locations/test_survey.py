@@ -119,7 +119,7 @@ def test_survey__inverts_large_maps():
         (pa.table({"latitude": [48.123456, None], "longitude": [2.0, 2.0]}), DomainError),
         (pa.table({"latitude": [948.123456], "longitude": [2.0]}), DomainError),
         (pa.table({"latitude": [math.nan], "longitude": [2.0]}), DomainError),
-        (pa.table({"latitude": pa.array([], pa.float64()), "longitude": pa.array([], pa.float64())}), ParameterError),
+        (pa.table({"latitude": pa.array([], pa.float64()), "longitude": pa.array([], pa.float64())}), DomainError),
     ],
 )
 def test_survey__names_the_column_and_no_value(table, error):
@@ -128,8 +128,42 @@ def test_survey__names_the_column_and_no_value(table, error):
     assert "48.12" not in str(caught.value)
 
 
+def test_survey__leaves_out_what_is_on_the_other_side_of_the_globe():
+    """Asked to; else it says how to ask, for there is no border nearest to it."""
+    table = pa.table({"latitude": [48.86, -40.0, 48.87], "longitude": [2.34, -175.0, 2.33]})
+    assert survey(table, GRID, epsilon=EPSILON, outside="drop", iterations=2, curve=False).n == 2
+    with pytest.raises(DomainError, match="'latitude' and 'longitude'.*drop"):
+        survey(table, GRID, epsilon=EPSILON)
+
+
+@pytest.mark.parametrize("outside", ["clamp", "drop"])
+def test_survey__refuses_nan_on_the_plane(outside):
+    table = pa.table({"x": [1.0, math.nan], "y": [5.0, 7.0]})
+    with pytest.raises(DomainError, match="survey: columns 'x' and 'y': .*NaN"):
+        survey(table, Grid(x=(0, 100), y=(0, 100), cell=20), epsilon=0.1, columns=("x", "y"), outside=outside)
+
+
+@pytest.mark.parametrize("cell", [0.5, 2.5, 40.0])
+def test_survey__rounds_finely_enough_for_its_cells(cell):
+    """Uniform points and small cells: reports are as the channel says, and the restored map is nearly flat."""
+    side = 12 * cell
+    grid, source = Grid(x=(0, side), y=(0, side), cell=cell), np.random.default_rng(3)
+    table = pa.table({"x": source.uniform(0, side, 100_000), "y": source.uniform(0, side, 100_000)})
+    given = {"columns": ("x", "y"), "iterations": 5, "truth": True, "curve": False, "rng": fd.Rng.unsafe_seed(4)}
+    found = survey(table, grid, epsilon=1 / (3 * cell), **given)
+    assert found.errors["restored"].total_variation < 0.05
+
+
 @pytest.mark.parametrize(
-    "wrong", [{"epsilon": 0}, {"mechanism": "krr"}, {"outside": "keep"}, {"iterations": 0}, {"columns": ("a", "a")}]
+    "wrong",
+    [
+        {"truth": "no"},
+        {"epsilon": 0},
+        {"mechanism": "krr"},
+        {"outside": "keep"},
+        {"iterations": 0},
+        {"columns": ("a", "a")},
+    ],
 )
 def test_survey__refuses(wrong):
     with pytest.raises(ParameterError):
