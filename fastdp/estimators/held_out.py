@@ -20,7 +20,8 @@ DEALS, LARGE = 4, 10_000
 would go on until the noise is fitted, and total variation nearly double; another deal of the same reports would not."""
 MOST_STEPS = 2_000
 PATIENCE = 100
-"""Steps to look ahead for a better score; as many again as the best so far took, if that is more."""
+"""Steps to look ahead for a better score; on maps the typical number at most. As many again as the best so far took, if
+that is more."""
 SHARE_OF_ERROR = 0.25
 """Where no number of steps is typical, the smallest is taken whose score is within so many standard errors of the best:
 scores are flat at their top, and what lies beyond fits noise. Of 0, 1/4, 1/2 and 1, a quarter was best or next to it on
@@ -49,10 +50,11 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Way:
-    """What is done after each step, and how many steps are typical, if that is known."""
+    """What is done after each step, how many steps are typical, if that is known, and how far to look ahead."""
 
     after: After | None
     typical: float | None
+    patience: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,18 +89,20 @@ def fit_held_out(problem: Problem, shape: tuple[int, ...] | None, limit: int | N
         return Fit(
             np.full(problem.size, 1 / problem.size), 0, "uniform, for want of reports", _steps_refit(problem, 0, None)
         )
-    plain, most, bar = _Way(None, None), limit or MOST_STEPS, Bar(progress)
+    most, bar = limit or MOST_STEPS, Bar(progress)
     try:
         if shape is None or not is_map(problem, shape):
-            found = _search(problem, kept, held, plain, most, bar)
+            found = _search(problem, kept, held, _Way(None, None, PATIENCE), most, bar)
         else:
             variance = noise_variance(problem, shape)
-            way = _Way(fading_blur(shape, variance), typical_steps(problem, variance))
+            typical = typical_steps(problem, variance)
+            patience = min(PATIENCE, math.ceil(typical))
+            way = _Way(fading_blur(shape, variance), typical, patience)
             found = _search(problem, kept, held, way, most, bar)
             if not found.is_interrupted:
                 half = slice(deals // 2 * FOLDS)
                 parts = [part[half] for part in kept], [part[half] for part in held]
-                other = _search(problem, *parts, plain, most, bar)
+                other = _search(problem, *parts, _Way(None, None, patience), most, bar)
                 found = other if other.beats(found) else found
     finally:
         bar.close()
@@ -137,7 +141,7 @@ def _search(
             scores.append(score)
             if float(score.sum()) > best:
                 best, best_step = float(score.sum()), step
-            last = min(most, max(2 * best_step, best_step + PATIENCE, math.ceil(way.typical or 0)))
+            last = min(most, max(2 * best_step, best_step + way.patience, math.ceil(way.typical or 0)))
             if step >= last:
                 break
             if bar.is_due:
