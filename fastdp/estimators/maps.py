@@ -26,6 +26,10 @@ TYPICAL, POWER = 3.8, 0.4
 """The typical number of steps is the first times the reports within reach of the noise to the second."""
 
 
+LEAST_VARIANCE = 1.0
+"""As of noise a cell wide: neighbours are alike also where there is hardly any, and reports are few."""
+
+
 def is_map(problem: Problem, shape: tuple[int, ...] | None) -> bool:
     """Whether values are the cells of a map, and reports too."""
     if shape is None or len(shape) < 2 or min(shape) < 2:
@@ -36,12 +40,12 @@ def is_map(problem: Problem, shape: tuple[int, ...] | None) -> bool:
 def noise_variance(problem: Problem, shape: tuple[int, ...]) -> float:
     """How far reports are from the truth, in squared cells along an axis, for all reports together."""
     parts = zip(problem.channels, problem.shares, strict=True)
-    return sum(float(shares.sum()) * _variance(channel, shape) for channel, shares in parts)
+    return max(LEAST_VARIANCE, sum(float(shares.sum()) * _variance(channel, shape) for channel, shares in parts))
 
 
 def typical_steps(problem: Problem, variance: float) -> float:
     """How many accelerated steps with fading averages usually come closest to the truth."""
-    within_reach: float = problem.n * variance / problem.size
+    within_reach = problem.n * variance / problem.size
     return TYPICAL * within_reach**POWER
 
 

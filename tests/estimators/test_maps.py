@@ -83,9 +83,14 @@ def test_noise_variance__is_the_mechanisms(rate, shape):
     assert noise_variance(problem, shape) == pytest.approx(3 / rate**2 + 1 / 12, rel=0.03)
 
 
+def test_noise_variance__is_a_cells_at_least():
+    problem = Problem("test", [(GridChannel.laplace(50.0, (9, 9)), np.ones(81))])
+    assert noise_variance(problem, (9, 9)) == 1.0
+
+
 def test_noise_variance__of_several_mechanisms_is_their_mean_by_reports():
     shape = (20, 20)
-    channels = [GridChannel.laplace(rate, shape) for rate in (1.0, 3.0)]
+    channels = [GridChannel.laplace(rate, shape) for rate in (0.8, 1.4)]
     alone = [noise_variance(Problem("test", [(one, np.ones(400))]), shape) for one in channels]
     both = Problem("test", [(channels[0], np.full(400, 3)), (channels[1], np.ones(400))])
     assert noise_variance(both, shape) == pytest.approx(0.75 * alone[0] + 0.25 * alone[1])
@@ -99,6 +104,16 @@ def test_typical_steps__is_a_law_of_the_reports_within_reach():
         problem = Problem("test", [(channel, np.full(side**2, reports / side**2))])
         numbers.append(typical_steps(problem, noise_variance(problem, (side, side))))
     assert numbers == pytest.approx([numbers[0]] * 3, rel=0.1)
+
+
+@pytest.mark.parametrize("rate", [5.0, 20.0, 500.0])
+@pytest.mark.parametrize("reports", [60, 5_000])
+def test_map__of_hardly_any_noise_is_that_of_the_reports(rate, reports):
+    channel, truth = GridChannel.laplace(rate, (20, 20)), towns(20)[1]
+    chances = channel.forward(truth)
+    counts = np.random.default_rng(8).multinomial(reports, chances / chances.sum())
+    found = estimate(channel, counts, progress=False)
+    assert total_variation(found.distribution, truth) <= total_variation(counts / reports, truth)
 
 
 def test_map__is_one_where_reports_are_of_its_cells():
