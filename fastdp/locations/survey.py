@@ -178,7 +178,10 @@ def open_places(source: Any, columns: tuple[str, str]) -> Source:
 
     if len(set(columns)) != 2:
         raise ParameterError("survey: the two coordinates must be two columns")
-    opened = open_source(source, types=dict.fromkeys(columns, pa.float64()))
+    try:
+        opened = open_source(source, types=dict.fromkeys(columns, pa.float64()))
+    except FastDPError as error:
+        raise type(error)(f"survey: {str(error).removeprefix('sanitize: ')}") from None
     for name in columns:
         if opened.schema.names.count(name) != 1:
             raise SchemaError(f"survey: the table must hold column {name!r} once")

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fastdp as fd
-from fastdp.errors import DomainError, NotIdentifiableError, ParameterError, SchemaError
+from fastdp.errors import DomainError, FastDPError, NotIdentifiableError, ParameterError, SchemaError
 from fastdp.locations import Grid, clustered_checkins
 from fastdp.locations.survey import survey
 from fastdp.plane import Plane
@@ -126,6 +126,11 @@ def test_survey__names_the_column_and_no_value(table, error):
     with pytest.raises(error, match="survey: ") as caught:
         survey(table, GRID, epsilon=EPSILON)
     assert "48.12" not in str(caught.value)
+
+
+def test_survey__speaks_for_itself_of_what_it_cannot_read():
+    with pytest.raises(FastDPError, match="^survey: (?!.*sanitize)"):
+        survey([1.0, 2.0], GRID, epsilon=EPSILON)
 
 
 def test_survey__leaves_out_what_is_on_the_other_side_of_the_globe():
