@@ -34,10 +34,7 @@ class GridChannel(Channel):
 
     def __init__(self, masses: Any, shape: tuple[int, int]) -> None:
         masses = np.asarray(masses, np.float64)
-        self.grid = (
-            validation.positive_integer("GridChannel", "rows", shape[0]),
-            validation.positive_integer("GridChannel", "columns", shape[1]),
-        )
+        self.grid = _read_shape(shape)
         if masses.ndim != 2 or not all(side % 2 for side in masses.shape):
             raise ParameterError(
                 "GridChannel: masses must have two dimensions with odd sides, offset (0, 0) in the middle"
@@ -55,13 +52,13 @@ class GridChannel(Channel):
         (9, 9)
         """
         rate = validation.positive("GridChannel", "rate", rate)
-        return cls(laplace_masses(rate, (shape[0], shape[1])), shape)
+        return cls(laplace_masses(rate, _read_shape(shape)), shape)
 
     @classmethod
     def geometric(cls, rate: float, shape: tuple[int, int]) -> GridChannel:
         """Planar geometric noise: offset z has probability proportional to e**(-rate |z|), |z| its length in cells."""
         rate = validation.positive("GridChannel", "rate", rate)
-        return cls(geometric_masses(rate, (shape[0], shape[1])), shape)
+        return cls(geometric_masses(rate, _read_shape(shape)), shape)
 
     def _plan(self) -> None:
         """Tables in the order of the transforms: waves inside the grid, and what goes beyond its sides and corners."""
@@ -167,6 +164,13 @@ def _blocks(values: np.ndarray, height: int) -> np.ndarray:
 def _each(tables: Tables, change: Callable[[np.ndarray], np.ndarray]) -> Tables:
     """The tables with those of complex numbers changed."""
     return tables._replace(**{name: change(getattr(tables, name)) for name in ("spectrum", "sides", "ends")})
+
+
+def _read_shape(shape: tuple[int, int]) -> tuple[int, int]:
+    return (
+        validation.positive_integer("GridChannel", "rows", shape[0]),
+        validation.positive_integer("GridChannel", "columns", shape[1]),
+    )
 
 
 def _clip(masses: np.ndarray, size: int) -> np.ndarray:

@@ -76,10 +76,15 @@ def _parts(offset: int, halves: np.ndarray) -> np.ndarray:
 
 def _triangle(count: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Gauss's nodes on the parts between edges, and their weights under 1 - |u|."""
+    u, weights = _gauss(count, edges)
+    return u, weights * (1 - np.abs(u))
+
+
+def _gauss(count: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss's nodes on the parts between edges, and their weights."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     half = np.diff(edges)[:, None] / 2
-    u = (edges[:-1, None] + half * (1 + nodes)).reshape(-1)
-    return u, (half * weights).reshape(-1) * (1 - np.abs(u))
+    return (edges[:-1, None] + half * (1 + nodes)).reshape(-1), (half * weights).reshape(-1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,16 +101,12 @@ class _Rule:
     share: Callable[[np.ndarray], np.ndarray]
 
     def spread(self, rate: float, cells: int) -> tuple[np.ndarray, np.ndarray]:
-        """All nodes, a row for each of the cells and one for all beyond; and their weights."""
-        within = np.arange(cells)[:, None] + self.nodes
-        edges = np.concatenate((np.arange(SMOOTH), SMOOTH + np.cumsum(_widths(rate))))
-        nodes, weights = np.polynomial.legendre.leggauss(len(self.nodes) + 8)
-        half = np.diff(edges)[:, None] / 2
-        beyond = (edges[:-1, None] + half * (1 + nodes)).reshape(-1)
-        weighed = (half * weights).reshape(-1) * self.share(beyond)
-        return np.concatenate((within.reshape(-1), cells + self.start + beyond)), np.concatenate(
-            (np.tile(self.weights, cells), weighed)
-        )
+        """All nodes, cell by cell and then those of all beyond; and their weights."""
+        within = (np.arange(cells)[:, None] + self.nodes).reshape(-1)
+        edges = np.concatenate((np.arange(SMOOTH + 1), SMOOTH + np.cumsum(_widths(rate))))
+        beyond, weights = _gauss(self.nodes.size + 8, edges)
+        nodes = np.concatenate((within, cells + self.start + beyond))
+        return nodes, np.concatenate((np.tile(self.weights, cells), weights * self.share(beyond)))
 
     def gather(self, values: np.ndarray, cells: int) -> np.ndarray:
         """Sums of weighed values of nodes, along the last axis, over each cell and over all beyond."""

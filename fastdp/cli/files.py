@@ -16,17 +16,13 @@ TABLES = (".parquet", ".arrow", ".csv")
 
 def check_outputs(owner: str, paths: Sequence[Path], source: str | None, *, force: bool) -> None:
     """Refuse outputs that exist, that have one name, or that are the input; "-" is no file."""
-    from fastdp.errors import OutputExistsError
-    from fastdp.tables.atomic import check_free
+    from fastdp.tables.atomic import check_apart, check_free
 
     given = None if source is None or source == "-" else Path(source)
     for path in paths:
         if path.name == "-":
             raise click.UsageError("standard output is for --json; name a file")
-        if given is not None and path.exists() and path.samefile(given):
-            raise OutputExistsError(f"{owner}: the output is the input; choose another name")
-        if given is not None and given.is_dir() and path.resolve().is_relative_to(given.resolve()):
-            raise OutputExistsError(f"{owner}: the output lies inside the input's folder; choose another place")
+        check_apart(path, given, owner=owner)
         check_free(path, force=force, owner=owner)
     if len({path.resolve() for path in paths}) < len(paths):
         raise click.UsageError("two outputs have the same name")

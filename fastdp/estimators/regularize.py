@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from fastdp.errors import ParameterError
-from fastdp.estimators.held_out import Fit, fit_held_out
+from fastdp.estimators.held_out import MOST_STEPS, Fit, fit_held_out
 from fastdp.estimators.ibu import maximise
 from fastdp.estimators.intervals import Refit, bootstrap_spread, information_errors
 from fastdp.estimators.maps import steady_blur
@@ -45,7 +45,6 @@ from fastdp.estimators.problem import Problem
 from fastdp.estimators.result import Estimate
 from fastdp.estimators.run import certificate
 
-MOST_STEPS = 2_000
 LARGEST_REGULAR = 300
 """Inputs up to which the likeliest distribution is tried first: where it is regular, nothing beats it."""
 SMOOTH_TOLERANCE = 1e-9

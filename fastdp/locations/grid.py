@@ -172,7 +172,7 @@ class Grid:
         """Which points are inside."""
         x, y = _flat(x, y)
         out = np.empty(x.size, np.bool_)
-        _refuse(int(np.isnan(x).any() or np.isnan(y).any()))
+        refuse_nan(x, y)
         mark_inside(x, y, *self._frame(), out)
         return out
 
@@ -199,6 +199,11 @@ def _flat(*columns: Any) -> list[np.ndarray]:
 def _blocks(size: int) -> Iterator[slice]:
     """Parts that stay in the caches between two kernels."""
     return (slice(start, start + BLOCK) for start in range(0, size, BLOCK))
+
+
+def refuse_nan(*columns: np.ndarray) -> None:
+    """Refuse coordinates that are NaN."""
+    _refuse(int(any(np.isnan(column).any() for column in columns)))
 
 
 def _refuse(bad: int) -> None:

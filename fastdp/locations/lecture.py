@@ -182,28 +182,27 @@ def _fit(grid: Grid, mechanism: Any, counts: np.ndarray, truth: np.ndarray, step
     default = heat_map(mechanism, counts, grid, progress=False)
     path = _path(grid, mechanism, counts, max(steps, HINDSIGHT[-1]), {*HINDSIGHT, steps})
     best = min((compare_variation(path[step], truth), step) for step in HINDSIGHT)[1]
-    fits = {
-        "noisy": Fit(default.noisy, 0, compare(grid, default.noisy, truth)),
-        "ibu": Fit(path[steps], steps, compare(grid, path[steps], truth)),
-        "hindsight": Fit(path[best], best, compare(grid, path[best], truth)),
-        "hindsight moved": _least_moved(grid, path, truth, best),
-        "default": Fit(default.restored, default.iterations, compare(grid, default.restored, truth)),
+    moved = _least_moved(grid, path, truth, best)
+    maps = {
+        "noisy": (default.noisy, 0),
+        "ibu": (path[steps], steps),
+        "hindsight": (path[best], best),
+        "hindsight moved": (path[moved], moved),
+        "default": (default.restored, default.iterations),
     }
-    return list(fits.items())
+    return [(rule, Fit(cells, count, compare(grid, cells, truth))) for rule, (cells, count) in maps.items()]
 
 
-def _least_moved(grid: Grid, path: dict[int, np.ndarray], truth: np.ndarray, start: int) -> Fit:
+def _least_moved(grid: Grid, path: dict[int, np.ndarray], truth: np.ndarray, start: int) -> int:
     """The count whose map is closest to the truth in earth mover's distance; ``start`` where there is no solver."""
-    tried: dict[int, Fit] = {}
 
-    def best_of(steps: Sequence[int]) -> int:
-        for step in steps:
-            if step not in tried:
-                tried[step] = Fit(path[step], step, compare(grid, path[step], truth))
-        return min((fit.errors.wasserstein or math.inf, step) for step, fit in tried.items())[1]
+    def best_of(steps: Sequence[int]) -> tuple[float, int]:
+        moved = [(compare(grid, path[step], truth).wasserstein, step) for step in steps]
+        return min(((far, step) for far, step in moved if far is not None), default=(math.inf, start))
 
-    middle = HINDSIGHT.index(best_of([start, *HINDSIGHT[::STRIDE]]))
-    return tried[best_of(HINDSIGHT[max(0, middle - STRIDE) : middle + STRIDE + 1])]
+    coarse = best_of([start, *HINDSIGHT[::STRIDE]])
+    middle = HINDSIGHT.index(coarse[1])
+    return min(coarse, best_of(HINDSIGHT[max(0, middle - STRIDE) : middle + STRIDE + 1]))[1]
 
 
 def compare_variation(cells: np.ndarray, truth: np.ndarray) -> float:

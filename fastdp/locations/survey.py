@@ -14,7 +14,7 @@ from fastdp.columns.numeric import read_numeric
 from fastdp.errors import DomainError, FastDPError, NotIdentifiableError, ParameterError, SchemaError
 from fastdp.locations.curve import Curve, trace_curve
 from fastdp.locations.errors import MapErrors, compare_all
-from fastdp.locations.grid import Grid
+from fastdp.locations.grid import Grid, refuse_nan
 from fastdp.locations.heat import heat_map
 from fastdp.locations.mechanisms import channel_on, make_mechanism
 from fastdp.mechanisms.planar_laplace import PlanarLaplace
@@ -208,8 +208,7 @@ def _read(
 def _on_plane(grid: Grid, values: list[np.ndarray], outside: str) -> tuple[np.ndarray, np.ndarray]:
     if grid.origin is not None:
         return grid.project(*values, far="infinite" if outside == "drop" else "refuse")
-    if any(np.isnan(one).any() for one in values):
-        raise DomainError("Grid: there are coordinates that are NaN; values withheld")
+    refuse_nan(*values)
     return values[0], values[1]
 
 

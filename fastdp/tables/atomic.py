@@ -86,6 +86,17 @@ def check_free(path: Path, *, force: bool, owner: str = "sanitize") -> None:
         raise exists(path, owner)
 
 
+def check_apart(path: Path, given: Path | None, *, owner: str = "sanitize") -> None:
+    """Refuse an output that is the input or lies in it."""
+    if given is not None and path.exists() and path.samefile(given):
+        raise OutputExistsError(f"{owner}: the output is the input; in place is refused, choose another name")
+    if given is not None and given.is_dir() and path.resolve().is_relative_to(given.resolve()):
+        raise OutputExistsError(
+            f"{owner}: the output lies inside the input's folder, where it would be input the next time; "
+            "choose another place"
+        )
+
+
 def exists(path: Path, owner: str) -> OutputExistsError:
     return OutputExistsError(f"{owner}: output {str(path)!r} exists; choose another name, or force it to be replaced")
 

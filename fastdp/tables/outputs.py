@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fastdp.errors import OutputExistsError, ParameterError
-from fastdp.tables.atomic import check_free
+from fastdp.errors import ParameterError
+from fastdp.tables.atomic import check_apart, check_free
 from fastdp.tables.folders import FolderSink, FolderSource, check_folder_free
 from fastdp.tables.formats import Kind, check_format, output_kind
 from fastdp.tables.sinks import ParquetSink, Sink, Target, receipt_path
@@ -52,14 +52,7 @@ class Output:
     def _check(self, source: Source) -> None:
         """Refuse an output that is the input or lies in it, or that exists."""
         for path in self.target.files():
-            given = source.path
-            if given is not None and path.exists() and path.samefile(given):
-                raise OutputExistsError("sanitize: the output is the input; in place is refused, choose another name")
-            if given is not None and given.is_dir() and path.resolve().is_relative_to(given.resolve()):
-                raise OutputExistsError(
-                    "sanitize: the output lies inside the input's folder, where it would be input the next time; "
-                    "choose another place"
-                )
+            check_apart(path, source.path)
         if self.target.path is not None and self.target.path == self.target.receipt:
             raise ParameterError("sanitize: output and receipt have the same name")
         if self.kind == FOLDER:

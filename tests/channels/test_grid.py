@@ -133,6 +133,13 @@ def test_masses__beyond_the_map_are_all_that_is_left(masses, rate):
     assert small[0, 0] == pytest.approx(large[: middle - 2, : middle - 2].sum(), rel=1e-11)
 
 
+@pytest.mark.parametrize("make", [GridChannel.laplace, GridChannel.geometric])
+@pytest.mark.parametrize("shape", [(3, 2.5), (0, 3), (True, 3), ("3", 3)])
+def test_grid__checks_its_shape_first(make, shape):
+    with pytest.raises(fd.ParameterError, match="GridChannel: (rows|columns) must be"):
+        make(1.0, shape)
+
+
 def test_laplace_masses__of_wide_noise_are_next_to_nothing_within():
     """Noise ten thousand times as wide as the map: all of it falls beyond, a quarter in each corner."""
     masses = laplace_masses(1e-5, 5)
