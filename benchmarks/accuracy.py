@@ -18,8 +18,8 @@ import numpy as np
 from rich.console import Console
 
 import fastdp as fd
-from benchmarks import machine
-from benchmarks.tables import put_between, table
+from benchmarks.measuring import machine
+from benchmarks.pages.tables import put_between, table
 from fastdp import measures
 from fastdp.channels import GeometricChannel, GridChannel, KRRChannel
 

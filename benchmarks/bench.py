@@ -14,13 +14,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import limits, machine, verdict
-from benchmarks.registry import TOPICS as JOB_TOPICS
+from benchmarks.jobs.registry import TOPICS as JOB_TOPICS
+from benchmarks.measuring import limits, machine, verdict
+from benchmarks.measuring.timing import ratio
+from benchmarks.measuring.verdict import Change
+from benchmarks.measuring.yardsticks import objections
+from benchmarks.pages.tables import OWN, curve_lines, number, rate, share_of_limit, times_of, with_interval
 from benchmarks.run import ALL_TOPICS, RESULTS, chosen_entries, measure, shown
-from benchmarks.tables import OWN, curve_lines, number, rate, share_of_limit, times_of, with_interval
-from benchmarks.timing import ratio
-from benchmarks.verdict import Change
-from benchmarks.yardsticks import objections
 from fastdp.errors import InputCorruptError, ParameterError
 
 TOPICS = ALL_TOPICS

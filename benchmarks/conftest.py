@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.registry import Entry
+from benchmarks.jobs.registry import Entry
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 
-from benchmarks.machine import ROOT
+from benchmarks.measuring.machine import ROOT
 
 REFERENCE = ROOT / "bench_results" / "instructions.json"
 TARGET = "haswell"
@@ -41,7 +41,7 @@ def kernels() -> dict[str, tuple[Callable[[int], Any], int, int]]:
     import numpy as np
 
     import fastdp as fd
-    from benchmarks import estimation
+    from benchmarks.jobs import estimation
 
     fd.set_threads(1)
     numbers, integers = np.zeros(3 * BLOCK), np.zeros(3 * BLOCK, np.int64)
@@ -65,7 +65,7 @@ def kernels() -> dict[str, tuple[Callable[[int], Any], int, int]]:
 
 def count_all() -> None:
     """Run every kernel, compiled before; under callgrind, count both sizes of each."""
-    from benchmarks.callgrind import Callgrind
+    from benchmarks.measuring.callgrind import Callgrind
 
     listener, chosen = Callgrind(), kernels()
     for call, small, large in chosen.values():

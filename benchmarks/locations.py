@@ -15,8 +15,8 @@ import click
 from rich.console import Console
 
 import fastdp as fd
-from benchmarks import machine
-from benchmarks.tables import put_between, table
+from benchmarks.measuring import machine
+from benchmarks.pages.tables import put_between, table
 from fastdp.locations.lecture import ITERATIONS, NAMES, RULES, CityResult, lecture
 
 RESULTS, PAGE = machine.ROOT / "bench_results" / "locations.json", machine.ROOT / "docs" / "locations.md"

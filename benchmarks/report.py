@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from benchmarks import plots, sections
-from benchmarks.tables import BEGIN, END, readme_block
+from benchmarks.pages import plots, sections
+from benchmarks.pages.tables import BEGIN, END, readme_block
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "bench_results"

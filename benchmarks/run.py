@@ -16,12 +16,12 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from benchmarks import calls, limits, machine, scaling
-from benchmarks.job import CheckError
-from benchmarks.libraries import LIBRARIES
-from benchmarks.registry import JOBS, TOPICS, Entry, Job, entries
-from benchmarks.timing import Task, interleave
-from benchmarks.yardsticks import Watch, objections, refusal
+from benchmarks.jobs.job import CheckError
+from benchmarks.jobs.registry import JOBS, TOPICS, Entry, Job, entries
+from benchmarks.measuring import calls, limits, machine, scaling
+from benchmarks.measuring.timing import Task, interleave
+from benchmarks.measuring.yardsticks import Watch, objections, refusal
+from benchmarks.rivals.libraries import LIBRARIES
 from fastdp.random.generator import process_generator
 
 RESULTS = machine.ROOT / "bench_results"
@@ -112,7 +112,7 @@ def time_jobs(topic: str | None, *, quick: bool, progress: Progress, watch: Watc
 
 
 def time_calls(*, quick: bool, progress: Progress, watch: Watch) -> dict[str, Any]:
-    """The figures of ``benchmarks.calls``, by group."""
+    """The figures of ``benchmarks.measuring.calls``, by group."""
     found: dict[str, Any] = {"small": [], "memory": [], "processes": [], "threads": None}
     work = list(calls.steps(quick=quick))
     task = progress.add_task("calls", total=len(work))
@@ -129,7 +129,7 @@ def time_calls(*, quick: bool, progress: Progress, watch: Watch) -> dict[str, An
 
 
 def time_scaling(*, quick: bool, progress: Progress, watch: Watch) -> list[dict[str, Any]]:
-    """Every curve of ``benchmarks.scaling``."""
+    """Every curve of ``benchmarks.measuring.scaling``."""
     chosen = scaling.curves(quick=quick)
     task = progress.add_task("scaling", total=sum(len({point.x for point in curve.points}) for curve in chosen))
     found = []
@@ -222,7 +222,7 @@ def shown(console: Console) -> Iterator[Progress]:
 def main(quick: bool, topic: str | None, output: Path | None) -> None:
     """Check and time every job with every library, and write the raw numbers to bench_results/.
 
-    A run is not stored if the machine was noisier than benchmarks.yardsticks allows.
+    A run is not stored if the machine was noisier than benchmarks.measuring.yardsticks allows.
 
     \b
     Examples:

@@ -18,13 +18,13 @@ import click
 import numpy as np
 from rich.console import Console
 
-from benchmarks import machine
-from benchmarks.tables import put_between, table
+from benchmarks.measuring import machine
+from benchmarks.pages.tables import put_between, table
 from fastdp.channels import GridChannel
 from fastdp.channels.planar import spread_masses
-from fastdp.estimators.maps import fading_blur, noise_variance, typical_steps
-from fastdp.estimators.paths import Rows, accelerated_steps
-from fastdp.estimators.problem import Problem
+from fastdp.estimators.likelihood.problem import Problem
+from fastdp.estimators.smoothing.map_prior import fading_blur, noise_variance, typical_steps
+from fastdp.estimators.smoothing.step_paths import Rows, accelerated_steps
 from fastdp.locations import Grid, clustered_checkins
 from fastdp.locations.errors import compare
 from fastdp.locations.lecture import CITIES, EPSILON_KRR, REACH, SIDE, load_checkins

@@ -12,7 +12,8 @@
     ├── LedgerLockedError     (OSError)     a ledger in use by another process
     ├── LedgerCorruptError    (ValueError)  a ledger that fails its own checks
     ├── UnsafeRngError        (TypeError)   a use of randomness that would repeat noise
-    └── NotIdentifiableError  (ValueError)  a channel that does not determine the distribution
+    ├── NotIdentifiableError  (ValueError)  a channel that does not determine the distribution
+    └── MissingPackageError   (ImportError) an optional package that is not installed
 
 A message names the owner, the parameter, the rule, and the way out. It never holds a record's value.
 """
@@ -60,3 +61,7 @@ class UnsafeRngError(FastDPError, TypeError):
 
 class NotIdentifiableError(FastDPError, ValueError):
     """A channel does not determine the distribution."""
+
+
+class MissingPackageError(FastDPError, ImportError):
+    """An optional package is not installed."""

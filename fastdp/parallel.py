@@ -45,6 +45,11 @@ def set_threads(count: int) -> None:
     """Use at most ``count`` threads per call from now on; results do not depend on it.
 
     The default is the number of usable cores, or the environment variable ``FASTDP_THREADS``.
+
+    Parameters
+    ----------
+    count
+        The number of threads, from 1 on.
     """
     global _threads, _pool
     count = validation.positive_integer("set_threads", "count", count)
@@ -78,7 +83,7 @@ def for_each_block(count: int, task: Callable[[int, int], None]) -> None:
 
     Blocks of one thread run in order. The first error of any of them is raised after all have stopped.
     """
-    shares = max(1, min(get_threads(), count // SMALLEST_SHARE))
+    shares = max(1, min(_threads or get_threads(), count // SMALLEST_SHARE))
 
     def run(first: int, last: int) -> None:
         for start in range(first, last, BLOCK):

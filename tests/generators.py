@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastdp.kernels.aes import is_available
+from fastdp.kernels.stream.aes import is_available
 from fastdp.random.generator import AES, CHACHA, key_words
 
 needs_aes = pytest.mark.skipif(not is_available(), reason="kernels are compiled for a CPU without vector AES")

@@ -12,7 +12,7 @@ import pytest
 
 import fastdp as fd
 from fastdp.channels import DenseChannel
-from fastdp.noise.gaussian import delta_of
+from fastdp.laws.central.gaussian import delta_of
 
 REFUSED = [
     # Noise wider or narrower than the samplers resolve, reached through a grid coarser than the sensitivity.

@@ -1,12 +1,11 @@
 """Channels: what a mechanism with finitely many inputs and outputs does, as probabilities."""
 
-from fastdp.channels.base import Channel
-from fastdp.channels.dense import LARGEST_DENSE, DenseChannel
+from fastdp.channels.base import LARGEST_DENSE, CascadeChannel, Channel, DenseChannel
 from fastdp.channels.grid import GridChannel
 from fastdp.channels.krr import KRRChannel
 from fastdp.channels.line import GeometricChannel, LaplaceChannel
 from fastdp.channels.observed import Observed
-from fastdp.channels.product import CascadeChannel, ProductChannel
+from fastdp.channels.product import ProductChannel
 from fastdp.channels.sparse import SparseChannel
 from fastdp.channels.support import SupportChannel
 

@@ -1,26 +1,37 @@
-"""What every channel can do."""
+"""What every channel can do, and the two channels that come of it: a matrix, and one channel after another."""
 
 from __future__ import annotations
 
 import math
+import numbers
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Literal, overload
+from collections.abc import Iterator
+from typing import Any, Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from fastdp.channels.metrics import Metric, Pairs, Witness, read_metric
+from fastdp import validation
+from fastdp.channels.dense_storage import HALF_UNIT, ObservedDense, exponents_of
+from fastdp.channels.metrics import Metric, Pairs, Witness, read_metric, worst_of_matrix
 from fastdp.channels.observed import Observed
-from fastdp.channels.ratios import worst_of_matrix
 from fastdp.errors import ParameterError
-
-if TYPE_CHECKING:
-    from fastdp.channels.dense import DenseChannel
+from fastdp.kernels.memory import empty_aligned
+from fastdp.kernels.products.dense import HALF_BITS
 
 SMALL = 1 << 20
 """Entries of a composed channel that is written out: up to here one product with it is faster than two."""
 
 LARGEST_COMPARED = 1 << 29
 """Entries of a channel that is written out to find its epsilon: 4 GB."""
+
+ROW_TOLERANCE = 1e-9
+LARGEST_DENSE = 20_000
+"""Inputs of a channel that a mechanism writes out in full; 3 GB."""
+STRIP = 256
+"""Outputs that are read or written together."""
+
+Storage = Literal["float64", "float32", "float16"]
 
 
 class Channel(ABC):
@@ -29,6 +40,9 @@ class Channel(ABC):
     Inputs and outputs are numbered from 0; what the numbers stand for is the mechanism's to say. Products take one
     vector, or many as the rows of a matrix.
     """
+
+    grid: tuple[int, int] | None = None
+    """The rows and columns of the map whose cells are the inputs, if they are."""
 
     @property
     @abstractmethod
@@ -40,7 +54,7 @@ class Channel(ABC):
         """The distribution of the output for input ``x``."""
 
     @staticmethod
-    def from_matrix(matrix: Any, storage: Literal["float64", "float32", "float16"] = "float64") -> DenseChannel:
+    def from_matrix(matrix: ArrayLike, storage: Storage = "float64") -> DenseChannel:
         """A channel from its matrix, inputs by outputs, checked: finite, no entry below 0, rows summing to 1.
 
         Rows may miss 1 by 1e-9. ``storage`` says in how many bits entries are kept: float32 halves memory and time and
@@ -53,29 +67,29 @@ class Channel(ABC):
         >>> round(channel.epsilon(), 6)
         1.098612
         """
-        from fastdp.channels.dense import DenseChannel
-
         return DenseChannel(matrix, storage)
 
     def dense(self) -> np.ndarray:
         """The whole matrix, inputs by outputs."""
         return np.stack([self.row(x) for x in range(self.shape[0])])
 
-    def forward(self, p: Any) -> np.ndarray:
+    def forward(self, p: ArrayLike) -> np.ndarray:
         """The distribution of outputs when inputs follow ``p``: p C."""
         vectors = _read_vectors("p", p, self.shape[0])
         return self._forward(vectors) if vectors.ndim == 1 else self._forward_all(vectors)
 
-    def backward(self, w: Any) -> np.ndarray:
+    def backward(self, w: ArrayLike) -> np.ndarray:
         """For each input, the expectation of ``w`` over its outputs: C w."""
         vectors = _read_vectors("w", w, self.shape[1])
         return self._backward(vectors) if vectors.ndim == 1 else self._backward_all(vectors)
 
     def _forward(self, p: np.ndarray, /) -> np.ndarray:
-        return p @ self.dense()
+        outputs: np.ndarray = p @ self.dense()
+        return outputs
 
     def _backward(self, w: np.ndarray, /) -> np.ndarray:
-        return self.dense() @ w
+        expected: np.ndarray = self.dense() @ w
+        return expected
 
     def _forward_all(self, rows: np.ndarray, /) -> np.ndarray:
         return np.array([self._forward(row) for row in rows]).reshape(len(rows), self.shape[1])
@@ -83,11 +97,11 @@ class Channel(ABC):
     def _backward_all(self, rows: np.ndarray, /) -> np.ndarray:
         return np.array([self._backward(row) for row in rows]).reshape(len(rows), self.shape[0])
 
-    def prepare(self, counts: Any) -> Observed:
+    def prepare(self, counts: ArrayLike) -> Observed:
         """The channel with what was observed of its outputs, for many gradients."""
         return Observed(self, counts)
 
-    def gradient(self, p: Any, counts: Any) -> tuple[np.ndarray, Any]:
+    def gradient(self, p: ArrayLike, counts: ArrayLike) -> tuple[np.ndarray, Any]:
         """The derivative of the log-likelihood of ``counts`` by each entry of ``p``, and the log-likelihood.
 
         With d = p C they are the sums over y of counts[y] C[x, y] / d[y] and of counts[y] ln d[y], over the outputs
@@ -95,10 +109,10 @@ class Channel(ABC):
         """
         return self.prepare(counts).gradient(p)
 
-    def select(self, inputs: Any, outputs: Any) -> np.ndarray:
+    def select(self, inputs: ArrayLike, outputs: ArrayLike) -> np.ndarray:
         """The part of the matrix with these inputs and outputs, by their numbers or as masks, in the order given."""
         return self._select(
-            _read_places("inputs", inputs, self.shape[0]), _read_places("outputs", outputs, self.shape[1])
+            _read_selection("inputs", inputs, self.shape[0]), _read_selection("outputs", outputs, self.shape[1])
         )
 
     def _select(self, inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
@@ -131,12 +145,12 @@ class Channel(ABC):
 
     def compose(self, other: Channel) -> Channel:
         """The channel whose output is that of ``other`` on the output of this one; written out where it is small."""
-        from fastdp.channels.product import CascadeChannel
-
+        if not isinstance(other, Channel):
+            raise ParameterError(f"Channel: compose takes a Channel, got {type(other).__name__}")
         cascade = CascadeChannel(self, other)
         return self.from_matrix(cascade.dense()) if math.prod(cascade.shape) <= SMALL else cascade
 
-    def condition(self, inputs: Any = None, outputs: Any = None) -> DenseChannel:
+    def condition(self, inputs: ArrayLike | None = None, outputs: ArrayLike | None = None) -> DenseChannel:
         """The channel of some inputs, given that the output is one of some; by their numbers or as masks, None for all.
 
         Entry (i, j) is the probability of outputs[j] for inputs[i], divided by that of all of ``outputs``. What it says
@@ -155,19 +169,150 @@ class Channel(ABC):
         return self.from_matrix(part / part.sum(axis=1, keepdims=True))
 
     def _check(self, x: int) -> None:
-        if not 0 <= x < self.shape[0]:
+        if not isinstance(x, numbers.Integral) or not 0 <= x < self.shape[0]:
             raise ParameterError(f"Channel: x must be an input from 0 to {self.shape[0] - 1}, got {x!r}")
 
 
-def _read_vectors(name: str, value: Any, size: int) -> np.ndarray:
+class DenseChannel(Channel):
+    """A matrix of probabilities, inputs by outputs; it is checked and copied.
+
+    It is stored by outputs, each multiplied by the power of two that brings its largest entry between 1/2 and 1: so
+    nothing is rounded in 64 bits, outputs of any small probability keep all their digits in fewer bits, and quotients
+    by d do not overflow. In 32 bits an entry is off by at most 6e-8 of itself, and 0 if it is below 1e-45 of the
+    output's largest. In 16 bits, 5 of exponent and 11 of fraction, it is off by at most 2.5e-4 of itself, and 0 if it
+    is below 2**-30 of the output's largest.
+
+    Parameters
+    ----------
+    matrix
+        The probabilities of outputs given inputs, inputs by outputs.
+    storage
+        The type that entries are stored in: "float64", "float32" or "float16".
+    """
+
+    def __init__(self, matrix: ArrayLike, storage: Storage = "float64") -> None:
+        matrix = validation.floats("Channel", "the matrix", matrix)
+        self.storage = validation.one_of("Channel", "storage", storage, ("float64", "float32", "float16"))
+        if matrix.ndim != 2 or not matrix.size:
+            raise ParameterError("Channel: the matrix must have two dimensions and at least one entry")
+        if not matrix.min() >= 0:  # also where it is nan
+            raise ParameterError("Channel: the matrix must hold finite probabilities >= 0")
+        if not np.abs(matrix.sum(axis=1) - 1).max() <= ROW_TOLERANCE:
+            raise ParameterError(f"Channel: each row must sum to 1 within {ROW_TOLERANCE:g}; divide it by its sum")
+        self._exponents = exponents_of(matrix.max(axis=0))
+        self._scales = np.ldexp(1.0, -self._exponents)
+        kind = {"float64": np.float64, "float32": np.float32, "float16": np.uint16}[self.storage]
+        self._stored = empty_aligned(matrix.shape[::-1], kind)
+        for strip in self._strips():
+            self._stored[strip] = self._encode((matrix[:, strip] / self._scales[strip]).T)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._stored.shape[1], self._stored.shape[0]
+
+    def _strips(self) -> Iterator[slice]:
+        """All outputs, a strip at a time; all at once where no entry needs decoding."""
+        size = self.shape[1]
+        for start in range(0, size, STRIP):
+            yield slice(start, min(start + STRIP, size))
+
+    def _encode(self, scaled: np.ndarray) -> np.ndarray:
+        if self.storage != "float16":
+            return scaled
+        bits = (scaled * HALF_UNIT).astype(np.float32).view(np.uint32)
+        rounded = np.minimum((bits + (1 << HALF_BITS - 1)) >> HALF_BITS, (1 << 16) - 1)
+        return np.where(rounded < 1 << 11, 0, rounded)
+
+    def _decode(self, entries: np.ndarray) -> np.ndarray:
+        if self.storage != "float16":
+            return entries.astype(np.float64, copy=False)
+        return (entries.astype(np.uint32) << HALF_BITS).view(np.float32) * (1 / HALF_UNIT)
+
+    def row(self, x: int) -> np.ndarray:
+        self._check(x)
+        row: np.ndarray = self._decode(np.ascontiguousarray(self._stored[:, x])) * self._scales
+        return row
+
+    def dense(self) -> np.ndarray:
+        out = np.empty(self.shape)
+        for strip in self._strips():
+            out[:, strip] = self._decode(self._stored[strip]).T * self._scales[strip]
+        return out
+
+    def _forward(self, p: np.ndarray) -> np.ndarray:
+        if self.storage == "float64":
+            scaled = p @ self._stored.T
+        else:
+            scaled = np.concatenate([p @ self._decode(self._stored[strip]).T for strip in self._strips()], axis=-1)
+        outputs: np.ndarray = scaled * self._scales
+        return outputs
+
+    def _backward(self, w: np.ndarray) -> np.ndarray:
+        scaled = w * self._scales
+        if self.storage == "float64":
+            expected: np.ndarray = scaled @ self._stored
+            return expected
+        return sum(
+            (scaled[..., strip] @ self._decode(self._stored[strip]) for strip in self._strips()), start=np.zeros(())
+        )
+
+    _forward_all, _backward_all = _forward, _backward
+
+    def _select(self, inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+        part = self._decode(self._stored[np.ix_(outputs, inputs)])
+        return np.ascontiguousarray(part.T * self._scales[outputs])
+
+    def prepare(self, counts: ArrayLike) -> Observed:
+        if np.ndim(counts) > 1:
+            return super().prepare(counts)
+        return ObservedDense(self, counts, self._stored, self._exponents)
+
+
+class CascadeChannel(Channel):
+    """The output of ``second`` on the output of ``first``; products in the time of both.
+
+    Parameters
+    ----------
+    first, second
+        The channels in order: the outputs of the first are the inputs of the second.
+    """
+
+    def __init__(self, first: Channel, second: Channel) -> None:
+        if first.shape[1] != second.shape[0]:
+            raise ParameterError(
+                f"compose: the first channel has {first.shape[1]} outputs and the second {second.shape[0]} inputs"
+            )
+        self._first, self._second = first, second
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._first.shape[0], self._second.shape[1]
+
+    def row(self, x: int) -> np.ndarray:
+        self._check(x)
+        return self._second.forward(self._first.row(x))
+
+    def dense(self) -> np.ndarray:
+        return self._second.forward(self._first.dense())
+
+    def _forward(self, p: np.ndarray) -> np.ndarray:
+        return self._second.forward(self._first.forward(p))
+
+    def _backward(self, w: np.ndarray) -> np.ndarray:
+        return self._first.backward(self._second.backward(w))
+
+    _forward_all, _backward_all = _forward, _backward
+
+
+def _read_vectors(name: str, value: ArrayLike, size: int) -> np.ndarray:
     """One vector of ``size`` numbers, or a matrix of such rows."""
-    vectors = np.ascontiguousarray(value, np.float64)
+    vectors = np.ascontiguousarray(validation.floats("Channel", name, value))
     if vectors.ndim not in {1, 2} or vectors.shape[-1] != size:
         raise ParameterError(f"Channel: {name} must have {size} entries, or rows of {size}, got shape {vectors.shape}")
     return vectors
 
 
-def _read_places(name: str, value: Any, size: int) -> np.ndarray:
+def _read_selection(name: str, value: ArrayLike, size: int) -> np.ndarray:
     """Numbers below ``size``, from numbers or from a mask."""
     places = np.asarray(value)
     if places.dtype == bool and places.shape == (size,):

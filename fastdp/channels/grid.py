@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fastdp import validation
-from fastdp.channels.base import Channel
-from fastdp.channels.dense import ROW_TOLERANCE
+from fastdp.channels.base import ROW_TOLERANCE, Channel
 from fastdp.channels.observed import Observed
 from fastdp.channels.planar import geometric_masses, laplace_masses
 from fastdp.errors import ParameterError
-from fastdp.kernels.fourier import Transform
-from fastdp.kernels.grid import Tables, apply_grid, scratch_size
-from fastdp.kernels.likelihood import step_weights
-from fastdp.kernels.vectors import LANES
+from fastdp.kernels.products.fourier import Transform
+from fastdp.kernels.products.grid import Tables, apply_grid, scratch_size
+from fastdp.kernels.products.likelihood import step_weights
+from fastdp.kernels.products.vectors import LANES
 
 
 class GridChannel(Channel):
@@ -30,11 +30,18 @@ class GridChannel(Channel):
 
     Transforms are off by some 1e-17 whatever the size of a product, so that in gradients no probability of an output
     counts as less than 2**-52 of the likeliest entry's.
+
+    Parameters
+    ----------
+    masses
+        The probability of each offset, an array with odd sides and offset (0, 0) in its middle.
+    shape
+        The numbers of rows and of columns of the grid.
     """
 
-    def __init__(self, masses: Any, shape: tuple[int, int]) -> None:
+    def __init__(self, masses: ArrayLike, shape: tuple[int, int]) -> None:
         masses = np.asarray(masses, np.float64)
-        self.grid = _read_shape(shape)
+        self.grid: tuple[int, int] = _read_shape(shape)
         if masses.ndim != 2 or not all(side % 2 for side in masses.shape):
             raise ParameterError(
                 "GridChannel: masses must have two dimensions with odd sides, offset (0, 0) in the middle"
@@ -98,7 +105,8 @@ class GridChannel(Channel):
 
     def row(self, x: int) -> np.ndarray:
         self._check(x)
-        return self._select(np.array([x]), np.arange(self.shape[1]))[0]
+        row: np.ndarray = self._select(np.array([x]), np.arange(self.shape[1]))[0]
+        return row
 
     def dense(self) -> np.ndarray:
         return self._select(np.arange(self.shape[0]), np.arange(self.shape[1]))
@@ -129,14 +137,14 @@ class GridChannel(Channel):
         apply_grid(tables, back, values.reshape(self.grid), np.empty(self._scratch), out)
         return out.reshape(-1)
 
-    def prepare(self, counts: Any) -> Observed:
+    def prepare(self, counts: ArrayLike) -> Observed:
         return _ObservedGrid(self, counts, self._largest) if np.ndim(counts) < 2 else super().prepare(counts)
 
 
 class _ObservedGrid(Observed):
     """Small products are rounded to no less than the error of a transform."""
 
-    def __init__(self, channel: GridChannel, counts: Any, largest: float) -> None:
+    def __init__(self, channel: GridChannel, counts: ArrayLike, largest: float) -> None:
         super().__init__(channel, counts)
         self._floor, self._weighed = largest * 2.0**-52, self.counts.copy()
 

@@ -6,11 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fastdp.channels.base import Channel
 from fastdp.channels.metrics import Pairs, Witness, divided, nearest_pair
 from fastdp.channels.observed import Observed
-from fastdp.kernels.walsh import apply_walsh, step_walsh
+from fastdp.kernels.products.walsh import apply_walsh, step_walsh
 
 
 class HadamardChannel(Channel):
@@ -36,15 +37,17 @@ class HadamardChannel(Channel):
         rows[1 : self._size + 1] = p
         total = rows.sum()
         apply_walsh(rows)
-        return (total + (self._p - self._rest) * rows) / self._outputs
+        outputs: np.ndarray = (total + (self._p - self._rest) * rows) / self._outputs
+        return outputs
 
     def _backward(self, w: np.ndarray) -> np.ndarray:
         rows = np.array(w, np.float64)
         total = rows.sum()
         apply_walsh(rows)
-        return (total + (self._p - self._rest) * rows[1 : self._size + 1]) / self._outputs
+        expected: np.ndarray = (total + (self._p - self._rest) * rows[1 : self._size + 1]) / self._outputs
+        return expected
 
-    def prepare(self, counts: Any) -> Observed:
+    def prepare(self, counts: ArrayLike) -> Observed:
         if np.ndim(counts) > 1:
             return super().prepare(counts)
         return _ObservedHadamard(self, counts, self._p - self._rest)
@@ -67,7 +70,7 @@ class HadamardChannel(Channel):
 class _ObservedHadamard(Observed):
     """Both transforms in one pass, in units of 1 / K, which cancel from the derivative."""
 
-    def __init__(self, channel: HadamardChannel, counts: Any, spread: float) -> None:
+    def __init__(self, channel: HadamardChannel, counts: ArrayLike, spread: float) -> None:
         super().__init__(channel, counts)
         self._weighed, self._spread = self.counts.copy(), spread
         self._offset = self.total * math.log(channel.shape[1])

@@ -9,8 +9,8 @@ import numpy as np
 
 from fastdp.channels.base import Channel
 from fastdp.channels.metrics import Pairs, Witness
-from fastdp.kernels.cohorts import STRIDE, add_by_hash, add_of_hash, cohorts_joined
-from fastdp.kernels.hashing import fill_hashes
+from fastdp.kernels.local.hashing import fill_hashes
+from fastdp.kernels.products.cohorts import STRIDE, add_by_hash, add_of_hash, cohorts_joined
 
 LARGEST_TABLE = 1 << 26
 """Joint hashes that are kept between products: 128 MiB. Beyond, they are calculated anew, a block at a time."""
@@ -31,6 +31,11 @@ class HashingChannel(Channel):
     @property
     def shape(self) -> tuple[int, int]:
         return self._size, self._cohorts * self._g
+
+    @property
+    def cohorts(self) -> int:
+        """How many public hash functions there are."""
+        return int(self._cohorts)
 
     def _hashes(self, first: int, count: int, cohorts: slice) -> np.ndarray:
         """Hashes of values first, first + 1, ..., one row per cohort."""
@@ -72,13 +77,15 @@ class HashingChannel(Channel):
         out = np.zeros((self._cohorts, self._g))
         for cohorts, joint in self._blocks():
             add_by_hash(joint, self._joined, p, self._scratch(), out[cohorts])
-        return ((self._p - self._q) * out.reshape(-1) + self._q * p.sum()) / self._cohorts
+        outputs: np.ndarray = ((self._p - self._q) * out.reshape(-1) + self._q * p.sum()) / self._cohorts
+        return outputs
 
     def _backward(self, w: np.ndarray) -> np.ndarray:
         out = np.zeros(self._size)
         for cohorts, joint in self._blocks():
             add_of_hash(joint, self._joined, w.reshape(self._cohorts, self._g)[cohorts], self._scratch(), out)
-        return ((self._p - self._q) * out + self._q * w.sum()) / self._cohorts
+        expected: np.ndarray = ((self._p - self._q) * out + self._q * w.sum()) / self._cohorts
+        return expected
 
     def _select(self, inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
         cohorts, hashes = np.divmod(outputs, self._g)

@@ -11,7 +11,17 @@ from fastdp.channels.metrics import Pairs, Witness, divided, nearest_pair
 
 
 class KRRChannel(Channel):
-    """p on the diagonal, q elsewhere; products in O(k)."""
+    """p on the diagonal, q elsewhere; products in O(k).
+
+    Parameters
+    ----------
+    size
+        The number of values.
+    p
+        The probability of the true value.
+    q
+        The probability of a given other value.
+    """
 
     def __init__(self, size: int, p: float, q: float) -> None:
         self._size, self._p, self._q = size, p, q
@@ -27,7 +37,8 @@ class KRRChannel(Channel):
         return row
 
     def _forward(self, p: np.ndarray) -> np.ndarray:
-        return self._q * p.sum(axis=-1, keepdims=True) + (self._p - self._q) * p
+        outputs: np.ndarray = self._q * p.sum(axis=-1, keepdims=True) + (self._p - self._q) * p
+        return outputs
 
     _backward = _forward_all = _backward_all = _forward
 

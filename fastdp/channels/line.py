@@ -10,7 +10,7 @@ import numpy as np
 from fastdp.channels.base import Channel
 from fastdp.channels.metrics import Pairs, Witness
 from fastdp.channels.observed import Observed
-from fastdp.kernels.line import apply_powers, apply_powers_many, step_line
+from fastdp.kernels.products.line import apply_powers, apply_powers_many, step_line
 
 
 class _LineChannel(Channel):
@@ -26,7 +26,8 @@ class _LineChannel(Channel):
 
     def row(self, x: int) -> np.ndarray:
         self._check(x)
-        return self._select(np.array([x]), np.arange(self._size))[0]
+        row: np.ndarray = self._select(np.array([x]), np.arange(self._size))[0]
+        return row
 
     def dense(self) -> np.ndarray:
         return self._select(np.arange(self._size), np.arange(self._size))
@@ -34,12 +35,14 @@ class _LineChannel(Channel):
     def _select(self, inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
         steps = np.abs(inputs[:, None] - outputs)
         part = np.exp(-self.rate * steps) * self._scales[outputs]
-        return np.where(steps == 0, (self._scales * self._keep)[outputs], part)
+        entries: np.ndarray = np.where(steps == 0, (self._scales * self._keep)[outputs], part)
+        return entries
 
     def _forward(self, p: np.ndarray) -> np.ndarray:
         out = np.empty(self._size)
         apply_powers(math.exp(-self.rate), p, self._keep, out)
-        return out * self._scales
+        outputs: np.ndarray = out * self._scales
+        return outputs
 
     def _backward(self, w: np.ndarray) -> np.ndarray:
         out = np.empty(self._size)
@@ -47,7 +50,8 @@ class _LineChannel(Channel):
         return out
 
     def _forward_all(self, rows: np.ndarray) -> np.ndarray:
-        return self._apply_all(rows) * self._scales
+        outputs: np.ndarray = self._apply_all(rows) * self._scales
+        return outputs
 
     def _backward_all(self, rows: np.ndarray) -> np.ndarray:
         return self._apply_all(rows * self._scales)
@@ -67,7 +71,8 @@ class _LineChannel(Channel):
         Exact also where far entries underflow. Beyond an end there is none; its own output does, by the diagonal.
         """
         end = np.where(other > x, x == 0, x == self._size - 1)
-        return self.rate * np.abs(x - other) + np.where(end, math.log(self._keep[0]), 0.0)
+        losses: np.ndarray = self.rate * np.abs(x - other) + np.where(end, math.log(self._keep[0]), 0.0)
+        return losses
 
     def _output(self, x: int, other: int) -> int:
         """An output that attains the spread: the end on the side of the first."""
@@ -96,6 +101,13 @@ class GeometricChannel(_LineChannel):
     """The truncated geometric on n integers: noise of ratio a = e**-rate, sums clamped to the ends.
 
     Row x has a**|x-y| / (1 + a) in the two end columns and (1 - a) / (1 + a) * a**|x-y| between them.
+
+    Parameters
+    ----------
+    size
+        The number of values.
+    rate
+        The inverse scale of the noise, which is epsilon for values 1 apart.
     """
 
     def __init__(self, size: int, rate: float) -> None:
@@ -110,6 +122,13 @@ class LaplaceChannel(_LineChannel):
 
     An output is the interval that the sum falls in. With a = e**-rate, column y is sinh(rate / 2) a**|x-y|, at the two
     ends e**(rate / 2) / 2 * a**|x-y|; the diagonal is 1 - e**(-rate / 2), at the ends 1 - e**(-rate / 2) / 2.
+
+    Parameters
+    ----------
+    size
+        The number of values.
+    rate
+        The inverse scale of the noise, which is epsilon for values 1 apart.
     """
 
     def __init__(self, size: int, rate: float) -> None:

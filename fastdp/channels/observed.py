@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from fastdp import validation
 from fastdp.errors import ParameterError
-from fastdp.kernels.likelihood import step_weights
+from fastdp.kernels.products.likelihood import step_weights
 
 if TYPE_CHECKING:
     from fastdp.channels.base import Channel
@@ -19,7 +21,7 @@ class Observed:
     Counts are one vector, or many as the rows of a matrix; then gradients take as many rows, all in one product.
     """
 
-    def __init__(self, channel: Channel, counts: Any) -> None:
+    def __init__(self, channel: Channel, counts: ArrayLike) -> None:
         self.channel = channel
         self.counts = read_counts(counts, channel.shape[1])
         self.total: Any = self.counts.sum(axis=-1) if self.counts.ndim > 1 else float(self.counts.sum())
@@ -29,7 +31,7 @@ class Observed:
         self._scale = np.where(self.total == 0, 1.0, self.total)[..., None]
         self._shares = self.counts / self._scale
 
-    def gradient(self, p: Any) -> tuple[np.ndarray, Any]:
+    def gradient(self, p: ArrayLike) -> tuple[np.ndarray, Any]:
         """The derivative of the log-likelihood by each entry of ``p``, and the log-likelihood.
 
         As ``Channel.gradient`` says; for many rows the second is a vector.
@@ -43,16 +45,16 @@ class Observed:
             mean = np.array([step_weights(shares, 0.0, row) for shares, row in zip(self._shares, d, strict=True)])
         return self.channel.backward(d) * self._scale, mean * self.total
 
-    def iterate(self, p: Any, steps: int) -> np.ndarray:
+    def iterate(self, p: ArrayLike, steps: int) -> np.ndarray:
         """So many steps of EM from the distribution ``p``: p <- p G, which keeps its sum and raises the likelihood."""
-        p = self._vector(p)
+        point = self._vector(p)
         with np.errstate(all="ignore"):
             for _ in range(steps):
-                p = p * self.gradient(p)[0]
-                p /= p.sum()
-        return p
+                point = point * self.gradient(point)[0]
+                point /= point.sum()
+        return point
 
-    def _vector(self, p: Any) -> np.ndarray:
+    def _vector(self, p: ArrayLike) -> np.ndarray:
         """One distribution over the inputs, as kernels read it."""
         vector = np.ascontiguousarray(p, np.float64)
         if vector.shape != self._size:
@@ -60,9 +62,9 @@ class Observed:
         return vector
 
 
-def read_counts(value: Any, size: int) -> np.ndarray:
+def read_counts(value: ArrayLike, size: int) -> np.ndarray:
     """Finite counts >= 0, one for each output; a copy."""
-    counts = np.array(value, np.float64, order="C")
+    counts = np.array(validation.floats("Channel", "counts", value), order="C")
     if counts.ndim not in {1, 2} or counts.shape[-1] != size:
         raise ParameterError(f"Channel: counts must have {size} entries, or rows of {size}, got shape {counts.shape}")
     if not (np.isfinite(counts) & (counts >= 0)).all():

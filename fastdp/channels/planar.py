@@ -176,4 +176,5 @@ def mirrored(quarter: np.ndarray) -> np.ndarray:
     """All four quarters, summing to 1, offset (0, 0) in the middle."""
     half = np.concatenate((quarter[:0:-1], quarter))
     whole = np.concatenate((half[:, :0:-1], half), axis=1)
-    return whole / whole.sum()
+    shares: np.ndarray = whole / whole.sum()
+    return shares

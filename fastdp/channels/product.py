@@ -19,6 +19,11 @@ class ProductChannel(Channel):
     Inputs and outputs are combinations, numbered with the last attribute first to change: (a, b) is a * k + b, with k
     values of the second.
 
+    Parameters
+    ----------
+    channels
+        The channel of each coordinate.
+
     >>> from fastdp.channels import KRRChannel
     >>> pair = ProductChannel(KRRChannel(2, 0.75, 0.25), KRRChannel(3, 0.5, 0.25))
     >>> pair.shape, round(pair.epsilon(), 6)
@@ -57,10 +62,12 @@ class ProductChannel(Channel):
         return part
 
     def _forward(self, p: np.ndarray) -> np.ndarray:
-        return self._forward_all(p[None])[0]
+        outputs: np.ndarray = self._forward_all(p[None])[0]
+        return outputs
 
     def _backward(self, w: np.ndarray) -> np.ndarray:
-        return self._backward_all(w[None])[0]
+        expected: np.ndarray = self._backward_all(w[None])[0]
+        return expected
 
     def _forward_all(self, rows: np.ndarray) -> np.ndarray:
         return _apply_each(rows, self._inputs, [channel.forward for channel in self.channels])
@@ -93,33 +100,3 @@ def _apply_each(rows: np.ndarray, sizes: Sequence[int], products: Sequence[Calla
         flat = product(np.ascontiguousarray(turned).reshape(-1, turned.shape[-1]))
         values = flat.reshape(*turned.shape[:-1], flat.shape[-1]).swapaxes(axis, -1)
     return np.ascontiguousarray(values).reshape(len(rows), math.prod(values.shape[1:]))
-
-
-class CascadeChannel(Channel):
-    """The output of ``second`` on the output of ``first``; products in the time of both."""
-
-    def __init__(self, first: Channel, second: Channel) -> None:
-        if first.shape[1] != second.shape[0]:
-            raise ParameterError(
-                f"compose: the first channel has {first.shape[1]} outputs and the second {second.shape[0]} inputs"
-            )
-        self._first, self._second = first, second
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._first.shape[0], self._second.shape[1]
-
-    def row(self, x: int) -> np.ndarray:
-        self._check(x)
-        return self._second.forward(self._first.row(x))
-
-    def dense(self) -> np.ndarray:
-        return self._second.forward(self._first.dense())
-
-    def _forward(self, p: np.ndarray) -> np.ndarray:
-        return self._second.forward(self._first.forward(p))
-
-    def _backward(self, w: np.ndarray) -> np.ndarray:
-        return self._first.backward(self._second.backward(w))
-
-    _forward_all, _backward_all = _forward, _backward

@@ -8,13 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from fastdp.channels.base import Channel
-from fastdp.channels.dense import ROW_TOLERANCE, exponents_of
+from fastdp import validation
+from fastdp.channels.base import ROW_TOLERANCE, Channel
+from fastdp.channels.dense_storage import exponents_of
 from fastdp.channels.metrics import Pairs, Witness
 from fastdp.channels.observed import Observed
 from fastdp.errors import ParameterError
-from fastdp.kernels.sparse import apply_backward, apply_forward, step_runs, step_sparse
+from fastdp.kernels.products.sparse import apply_backward, apply_forward, step_runs, step_sparse
 
 LEAST_RUN = 6
 """Inputs side by side, on average over the outputs' entries, from which it pays to go by runs."""
@@ -25,9 +27,14 @@ class SparseChannel(Channel):
 
     ``matrix`` is a sparse matrix of scipy, or an array. It pays below about a third of entries above 0. As in a dense
     channel, each output is stored in the power of two that brings its largest entry between 1/2 and 1.
+
+    Parameters
+    ----------
+    matrix
+        The probabilities of outputs given inputs, inputs by outputs, most of them zero.
     """
 
-    def __init__(self, matrix: Any) -> None:
+    def __init__(self, matrix: object) -> None:
         if hasattr(matrix, "tocsc"):
             columns = matrix.tocsc(copy=True)
             columns.sum_duplicates()
@@ -35,7 +42,7 @@ class SparseChannel(Channel):
             inputs, starts = np.asarray(columns.indices, np.int64), np.asarray(columns.indptr, np.int64)
             outputs = np.repeat(np.arange(shape[1]), np.diff(starts))
         else:
-            matrix = np.asarray(matrix, np.float64)
+            matrix = validation.floats("Channel", "the matrix", matrix)
             shape = matrix.shape
             if matrix.ndim == 2:
                 outputs, inputs = np.nonzero(matrix.T)
@@ -62,7 +69,8 @@ class SparseChannel(Channel):
 
     def row(self, x: int) -> np.ndarray:
         self._check(x)
-        return self._select(np.array([x]), np.arange(self._shape[1]))[0]
+        row: np.ndarray = self._select(np.array([x]), np.arange(self._shape[1]))[0]
+        return row
 
     def dense(self) -> np.ndarray:
         return self._select(np.arange(self._shape[0]), np.arange(self._shape[1]))
@@ -80,7 +88,8 @@ class SparseChannel(Channel):
     def _forward(self, p: np.ndarray) -> np.ndarray:
         out = np.empty(self._shape[1])
         apply_forward(self._starts, self._inputs, self._entries, p, out)
-        return out * self._scales
+        outputs: np.ndarray = out * self._scales
+        return outputs
 
     def _backward(self, w: np.ndarray) -> np.ndarray:
         out = np.empty(self._shape[0])
@@ -98,7 +107,7 @@ class SparseChannel(Channel):
         other = int(np.setdiff1d(np.arange(self._shape[0]), here)[0])
         return math.inf, (int(here[0]), other, y)
 
-    def prepare(self, counts: Any) -> Observed:
+    def prepare(self, counts: ArrayLike) -> Observed:
         if np.ndim(counts) > 1:
             return super().prepare(counts)
         runs = self._runs
@@ -124,7 +133,7 @@ class _ObservedSparse(Observed):
     def __init__(
         self,
         channel: SparseChannel,
-        counts: Any,
+        counts: ArrayLike,
         step: Callable[..., float],
         stored: tuple[np.ndarray, ...],
         exponents: np.ndarray,

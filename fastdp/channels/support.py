@@ -6,13 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fastdp import validation
 from fastdp.channels.base import Channel
 from fastdp.channels.metrics import Pairs, Witness
 from fastdp.channels.observed import Observed
 from fastdp.errors import InputCorruptError, ParameterError
-from fastdp.kernels.support import BLOCK, STRIDE, apply_backward, apply_forward, fill_hashed_sets, step_support
+from fastdp.kernels.products.support import BLOCK, STRIDE, apply_backward, apply_forward, fill_hashed_sets, step_support
 
 
 class SupportChannel(Channel):
@@ -23,6 +24,15 @@ class SupportChannel(Channel):
     ``sets`` has a row of packed bits per report, value v at bit v % 8 of byte v // 8, as the mechanisms write them.
     Products take a table lookup per eight values and report. How many reports hold each value is not enough for a
     maximum likelihood; the reports are.
+
+    Parameters
+    ----------
+    sets
+        The set of each report, as rows of packed bits.
+    size
+        The number of values.
+    epsilon
+        The log of the ratio between values in a set and others.
 
     >>> channel = SupportChannel(np.array([[0b011], [0b100]], np.uint8), 3, math.log(3))
     >>> channel.dense().round(6).tolist()
@@ -62,11 +72,13 @@ class SupportChannel(Channel):
 
     def row(self, x: int) -> np.ndarray:
         self._check(x)
-        return 1 + self._excess * ((self._sets[x // 8] >> (x % 8)) & 1)
+        likelihoods: np.ndarray = 1 + self._excess * ((self._sets[x // 8] >> (x % 8)) & 1)
+        return likelihoods
 
     def _select(self, inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
         bits = (self._sets[inputs // 8][:, outputs] >> (inputs % 8).astype(np.uint8)[:, None]) & 1
-        return 1 + self._excess * bits
+        likelihoods: np.ndarray = 1 + self._excess * bits
+        return likelihoods
 
     def _tables(self) -> np.ndarray:
         return np.empty((len(self._sets), 256))
@@ -92,7 +104,7 @@ class SupportChannel(Channel):
                 return self._log_ratio, (x, x + 1, y) if self.row(x)[y] > 1 else (x + 1, x, y)
         return 0.0, (0, 1, 0)
 
-    def prepare(self, counts: Any) -> Observed:
+    def prepare(self, counts: ArrayLike) -> Observed:
         if np.ndim(counts) > 1:
             return super().prepare(counts)
         return _ObservedSupport(self, counts, self._sets, self._excess)

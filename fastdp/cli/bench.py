@@ -63,7 +63,7 @@ def command(topic: str | None, *, quick: bool, compare: Path | None, dry_run: bo
 def find_suite() -> Path:
     """The checkout that this package was installed from and is used in place, else the one that this is run in."""
     for root in (Path(fastdp.__file__).parent.parent, *(here := Path.cwd(), *here.parents)):
-        if not (root / "benchmarks" / "registry.py").is_file():
+        if not (root / "benchmarks" / "bench.py").is_file():
             continue
         try:
             text = (root / "fastdp" / "_version.py").read_text()

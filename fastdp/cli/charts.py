@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from fastdp.cli.terminal import draw_bar, draws_blocks, has_colour, in_digits, visible_text
+from fastdp.cli.terminal import draw_bar, draws_blocks, has_colour, in_digits
+from fastdp.validation import visible_text
 
 if TYPE_CHECKING:
-    from fastdp.tables.findings import ColumnEstimate, Line, TableEstimate
+    from fastdp.tables.estimating.results import ColumnEstimate, Line, TableEstimate
 
 NARROWEST, WIDEST = 10, 60
 """Characters of the longest bar."""
 LONGEST_NAME = 32
+UNDETERMINED = "not determined by these reports"
+NO_INTERVAL = "no interval"
 
 
 def show(found: TableEstimate, *, top: int, chart: bool) -> None:
@@ -40,11 +44,12 @@ def _show(estimate: ColumnEstimate, top: int, *, chart: bool) -> None:
     title = f"{visible_text(estimate.column)}: {estimate.kind} from {estimate.reports:,} reports ({estimate.mechanism})"
     click.echo(click.style(title, bold=True) if colour else title)
     names = [_shorten(visible_text(line.name)) for line in lines]
-    numbers = [in_digits(line.estimate) for line in lines]
-    intervals = [f"[{in_digits(line.low)}, {in_digits(line.high)}]" for line in lines]
+    numbers = [in_digits(line.estimate) if line.determined else "" for line in lines]
+    intervals = [_interval(line) for line in lines]
     heading = ("value", "estimate", f"{100 * estimate.confidence:g} % interval")
     widths = [max(map(len, (head, *part))) for head, part in zip(heading, (names, numbers, intervals), strict=True)]
-    bars = _bars(lines, sum(widths) + 8) if chart and estimate.kind != "mean" else [""] * len(lines)
+    has_bars = chart and estimate.kind in {"shares", "distribution"}
+    bars = _bars(lines, sum(widths) + 8) if has_bars else [""] * len(lines)
     click.echo(f"  {heading[0]:<{widths[0]}}  {heading[1]:>{widths[1]}}  {heading[2]}")
     for name, number, interval, bar in zip(names, numbers, intervals, bars, strict=True):
         line = f"  {name:<{widths[0]}}  {number:>{widths[1]}}  {interval:<{widths[2]}}"
@@ -55,14 +60,24 @@ def _show(estimate: ColumnEstimate, top: int, *, chart: bool) -> None:
         click.echo(f"  and {left:,} more values with {in_digits(rest)} together (--top, --json or -o for all)")
 
 
+def _interval(line: Line) -> str:
+    if not line.determined:
+        return UNDETERMINED
+    return NO_INTERVAL if math.isnan(line.low) else f"[{in_digits(line.low)}, {in_digits(line.high)}]"
+
+
 def _bars(lines: list[Line], taken: int) -> list[str]:
     """One bar per line: the estimate, and paler up to the end of its interval; the longest fills the window."""
     width = min(max(shutil.get_terminal_size().columns - taken, NARROWEST), WIDEST)
-    longest = max(max(line.estimate, line.high) for line in lines)
+    ends = [max(line.estimate, 0.0 if math.isnan(line.high) else line.high) * line.determined for line in lines]
+    longest = max(ends)
     if not longest > 0:
         return [""] * len(lines)
     blocks = draws_blocks(sys.stdout)
-    return [draw_bar(line.estimate / longest, line.high / longest, width, blocks=blocks) for line in lines]
+    return [
+        draw_bar(line.estimate / longest, end / longest, width, blocks=blocks) if line.determined else ""
+        for line, end in zip(lines, ends, strict=True)
+    ]
 
 
 def _shorten(name: str) -> str:

@@ -3,107 +3,148 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-FLOATS = ("float64", "float32")
+if TYPE_CHECKING:
+    from fastdp.mechanisms.registry import Row, Warmup
+
+Job = tuple[str, Callable[[], Any]]
+RECORDS = 16
 
 
-def jobs() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Every compiled path, each with a call that takes it."""
+def jobs() -> Iterator[Job]:
+    """Every compiled path, each with a call that takes it: of every mechanism, of maps, and of estimators."""
+    from fastdp.mechanisms.registry import rows
+
+    for row in rows():
+        for warmup in row.warmup:
+            for dtype in warmup.dtypes:
+                name = f"{row.name} {dtype}" + (f", {warmup.note}" if warmup.note else "")
+                yield name, partial(_use, row, warmup, dtype)
+    yield "RandomizedResponse, packed", _packed_truths
+    yield "PermuteAndFlip, ties to the last bit", _single_word
+    yield from _maps()
+    yield from _estimates()
+    yield "compositions of losses", _compose
+    yield "tables of fairness", _tally
+
+
+def _use(row: Row, warmup: Warmup, dtype: str) -> None:
+    """Make the mechanism, randomize zeros, count the reports, and ask for the guarantee."""
+    from fastdp import Mechanism, Rng
+    from fastdp.mechanisms.base import FiniteMechanism
+    from fastdp.mechanisms.local.frequencies import FrequencyProtocol
+    from fastdp.mechanisms.local.numeric import MeanReports
+
+    mechanism: Any = Mechanism.from_dict({"type": row.name, **warmup.parameters})
+    zeros, persons, rng = np.zeros(RECORDS, dtype), np.arange(RECORDS), Rng.unsafe_seed(0)
+    if row.takes == "points":
+        mechanism.randomize(zeros, zeros, rng=rng)
+        return
+    if row.takes == "trajectories":
+        mechanism.randomize(persons, persons, zeros, zeros, rng=rng)
+        return
+    if row.takes in {"scores", "counts"}:
+        (mechanism.choose if row.takes == "scores" else mechanism.select)(zeros, rng=rng)
+        return
+    whose = {"persons": persons, "key": type(mechanism).new_key()} if row.name in {"Longitudinal", "DBitFlip"} else {}
+    reports = mechanism.randomize(zeros, rng=rng, **whose)
+    if isinstance(mechanism, FrequencyProtocol | MeanReports):
+        mechanism.aggregate(reports)
+    if (
+        isinstance(mechanism, FiniteMechanism)
+        and mechanism.counts_outputs
+        and getattr(mechanism, "bounds", ()) is not None
+    ):
+        mechanism.count_outputs(reports)
+    assert mechanism.privacy
+
+
+def _packed_truths() -> Any:
     import pyarrow as pa
 
-    import fastdp as fd
-    from fastdp import KRR, DiscreteGaussian, Gaussian, Geometric, Laplace, Rng, Staircase
+    from fastdp import RandomizedResponse, Rng
 
-    rng = Rng.unsafe_seed(0)
-
-    def call(mechanism: Any, dtype: str) -> Callable[[], Any]:
-        return lambda: mechanism.randomize(np.zeros(16, dtype), rng=rng)
-
-    each = np.full(16, 1.0)
-    for dtype in FLOATS:
-        yield f"Laplace {dtype}", call(Laplace(epsilon=1.0, sensitivity=1.0), dtype)
-        folded = Laplace(epsilon=1.0, sensitivity=1.0, bounds=(0, 8), boundary="fold")
-        yield f"Laplace {dtype}, folded", call(folded, dtype)
-        yield f"Duchi {dtype}", call(fd.Duchi(epsilon=1.0, bounds=(0, 1)), dtype)
-    for dtype in INTEGERS:
-        yield f"Geometric {dtype}", call(Geometric(epsilon=1.0), dtype)
-        yield f"KRR {dtype}", call(KRR(epsilon=1.0, domain=100), dtype)
-        yield f"Geometric {dtype}, folded", call(Geometric(epsilon=1.0, bounds=(0, 8), boundary="fold"), dtype)
-    yield "Geometric of middle scale", call(Geometric(scale=1000.0), "int64")
-    wide = Laplace(epsilon=1.0, sensitivity=1.0, bounds=(0, 8), boundary="resample")
-    narrow = Laplace(epsilon=0.1, sensitivity=1.0, bounds=(0, 1), boundary="resample")
-    yield "Laplace, resampled", call(wide, "float64")
-    yield "Laplace, resampled in a narrow interval", call(narrow, "float64")
-    yield "Gaussian", call(Gaussian(rho=0.5, sensitivity=1.0), "float64")
-    yield "DiscreteGaussian", call(DiscreteGaussian(rho=0.5), "int64")
-    yield "Staircase", call(Staircase(epsilon=1.0, sensitivity=1.0), "float64")
-    yield "Laplace, one epsilon per record", call(Laplace(epsilon=each, sensitivity=1.0), "float64")
-    yield "Staircase, one epsilon per record", call(Staircase(epsilon=each, sensitivity=1.0), "float64")
-    yield "Gaussian, one rho per record", call(Gaussian(rho=each, sensitivity=1.0), "float64")
-    response = fd.RandomizedResponse(epsilon=1.0)
-    yield "RandomizedResponse, bytes", call(response, "bool")
-    yield "RandomizedResponse, packed", lambda: response.randomize(pa.array([True] * 16), rng=rng)
-
-    def round_trip(mechanism: Any) -> Callable[[], Any]:
-        """Reports and their counts."""
-        return lambda: mechanism.aggregate(mechanism.randomize(np.zeros(16, np.int64), rng=rng))
-
-    yield "KRR of large domains", call(KRR(epsilon=1.0, domain=100_000), "int64")
-    for protocol in (
-        fd.UnaryEncoding, fd.SummedHistogram, fd.SubsetSelection, fd.HadamardResponse, fd.LocalHashing, fd.RAPPOR
-    ):  # fmt: skip
-        yield protocol.__name__, round_trip(protocol(epsilon=1.0, domain=10))
-    yield "LocalHashing in cohorts", round_trip(fd.LocalHashing(epsilon=1.0, domain=10, cohorts=8))
-    yield "SquareWave", round_trip(fd.SquareWave(epsilon=1.0, bounds=(0, 1)))
-    key = fd.Longitudinal.new_key()
-    for inner in (KRR(epsilon=2.0, domain=10), fd.UnaryEncoding(epsilon=2.0, domain=10)):
-        repeated = fd.Longitudinal(inner, first=1.0)
-        yield f"Longitudinal {type(inner).__name__}", _keyed(repeated, key)
-    yield "DBitFlip", _keyed(fd.DBitFlip(epsilon=1.0, domain=10, bits=2), key)
-    for dtype in INTEGERS:
-        yield f"GridGeometric {dtype}", call(fd.GridGeometric(epsilon=1.0, shape=(2, 2)), dtype)
-    line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
-    exponential = fd.ExponentialMetric(epsilon=1.0, distance=line)
-    yield "ExponentialMetric", call(exponential, "int64")
-    yield "its guarantee", lambda: exponential.privacy
-    planar = fd.PlanarLaplace(epsilon=1.0, unit="km")
-    yield "PlanarLaplace", lambda: planar.randomize(np.zeros((16, 2)), rng=rng)
-    for name, use in _places():
-        yield f"places on a map, {name}", use
-    yield from _estimates()
+    return RandomizedResponse(epsilon=1.0).randomize(pa.array([True] * RECORDS), rng=Rng.unsafe_seed(0))
 
 
-def _estimates() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """The iterations of every kind of channel."""
-    import fastdp as fd
-    from fastdp.channels import GeometricChannel, GridChannel, KRRChannel
+def _single_word() -> None:
+    """The word of one slot, which a choice reads for the rare candidate that its first 32 bits leave undecided."""
+    from fastdp import Rng
+    from fastdp.engine.runner import working_memory
+    from fastdp.kernels.selection.acceptances import read_word
 
-    counts, matrix = np.array([50.0, 30.0, 15.0, 5.0]), np.full((4, 4), 0.1) + 0.6 * np.eye(4)
-    channels: dict[str, Any] = {
-        "k-RR": KRRChannel(4, 0.7, 0.1),
-        "the geometric": GeometricChannel(4, 1.0),
-        "a grid": GridChannel.laplace(1.0, (2, 2)),
-        **{f"{kind} matrices": fd.Channel.from_matrix(matrix, kind) for kind in ("float64", "float32", "float16")},
-    }
-    for name, channel in channels.items():
-        yield f"estimates of {name}", partial(fd.ibu, channel, counts)
+    slots = Rng.unsafe_seed(0).reserve(1)
+    with working_memory() as memory:
+        read_word(slots.key, slots.start, memory.scratch)
 
 
-def _places() -> Iterator[tuple[str, Callable[[], Any]]]:
+def _maps() -> Iterator[Job]:
     """Points on the globe and in the plane, into the cells of a map."""
     from fastdp.locations import Grid
 
     grid = Grid.over(latitude=(48.8, 48.9), longitude=(2.2, 2.4), cell="1km")
-    latitude, longitude, x, y = np.full(16, 48.85), np.full(16, 2.3), np.zeros(16), np.zeros(16)
-    yield "counted", lambda: grid.count_latlon(latitude, longitude)
-    yield "numbered", lambda: grid.count_cells(grid.cells(x, y))
-    yield "within its bounds", lambda: grid.inside(x, y)
+    latitude, longitude = np.full(RECORDS, 48.85), np.full(RECORDS, 2.3)
+    x = y = np.zeros(RECORDS)
+    yield "points on a map, counted", lambda: grid.count_latlon(latitude, longitude)
+    yield "points on a map, numbered", lambda: grid.count_cells(grid.cells(x, y))
+    yield "points on a map, within its bounds", lambda: grid.inside(x, y)
 
 
-def _keyed(mechanism: Any, key: bytes) -> Callable[[], Any]:
-    return lambda: mechanism.randomize(np.zeros(16, np.int64), persons=np.arange(16), key=key)
+def _estimates() -> Iterator[Job]:
+    """The iterations of every kind of channel."""
+    import fastdp as fd
+    from fastdp.channels import Channel, GeometricChannel, GridChannel, KRRChannel, SparseChannel, SupportChannel
+
+    matrix = np.full((4, 4), 0.1) + 0.6 * np.eye(4)
+    channels: dict[str, Channel] = {
+        "k-RR": KRRChannel(4, 0.7, 0.1),
+        "the geometric": GeometricChannel(4, 1.0),
+        "a grid": GridChannel.laplace(1.0, (2, 2)),
+        **{f"{kind} matrices": fd.Channel.from_matrix(matrix, kind) for kind in ("float64", "float32", "float16")},
+        "sparse matrices": SparseChannel(np.eye(4) * 0.9 + np.roll(np.eye(4), 2, axis=1) * 0.1),
+        "sparse matrices in runs": SparseChannel(np.full((64, 64), 1 / 128) + 0.5 * np.eye(64)),
+        "hashing with a seed per report": SupportChannel.from_hashes(np.arange(8), np.arange(8) % 2, 2, 4, 1.0),
+        "Hadamard response": fd.HadamardResponse(epsilon=1.0, domain=4).channel(),
+        "hashing in cohorts": fd.LocalHashing(epsilon=1.0, domain=4, cohorts=8).channel(),
+        "the square wave": fd.SquareWave(epsilon=1.0, bounds=(0, 1), bins=4).channel(),
+    }
+    for name, channel in channels.items():
+        yield f"estimates of {name}", partial(_estimate, channel)
+
+
+def _estimate(channel: Any) -> None:
+    import fastdp as fd
+
+    counts = np.arange(channel.shape[1], 0.0, -1.0)
+    fd.ibu(channel, counts, method="em", max_iterations=8)
+    fd.estimate(channel, counts, progress=False)
+    with suppress(fd.NotIdentifiableError):  # single cells of a map have none
+        fd.ibu(channel, counts).interval(0.95)
+
+
+def _compose() -> None:
+    """A composition with every kind of moment function."""
+    from fastdp.accounting.curve import Direction
+    from fastdp.accounting.factors import build
+    from fastdp.losses import GeometricLoss, LaplaceLoss, SampledGaussianLoss
+
+    parts = [LaplaceLoss(epsilon=0.1), GeometricLoss(rate=0.1, steps=2), SampledGaussianLoss(mu=1.0, rate=0.1)]
+    Direction(build([(loss, 10) for loss in parts])).solver(delta=1e-6)(1.0)
+
+
+def _tally() -> None:
+    """Tables of every width of codes and cells, with and without weights."""
+    from fastdp.fairness.encoding import Codes
+    from fastdp.fairness.tally import tally
+
+    for size in (2, 1 << 8, 1 << 15):
+        narrow = Codes(np.zeros(RECORDS, np.uint8), (0, 1))
+        wide = Codes(np.zeros(RECORDS, np.uint8 if size <= 1 << 8 else np.uint16), tuple(range(size)))
+        for columns in ([wide, narrow], [narrow, wide, narrow]):
+            tally(columns)
+            tally(columns, np.ones(RECORDS))

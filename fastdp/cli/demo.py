@@ -14,8 +14,11 @@ import click
 
 if TYPE_CHECKING:
     from fastdp.cli.people import Truth
-    from fastdp.tables.findings import TableEstimate
-    from fastdp.tables.plan import Plan
+    from fastdp.plans.plan import Plan
+    from fastdp.tables.estimating.results import TableEstimate
+
+BUDGET, AGE_BUDGET = 10.0, 1.0
+"""What the demo's ledger allows in all, and per unit of distance of the ages."""
 
 
 def _rows(_context: click.Context, _parameter: click.Parameter, value: str) -> int:
@@ -49,11 +52,14 @@ def command(rows: int, threads: int | None, keep: str | None, *, dry_run: bool, 
       fastdp demo --keep demo        then: fastdp estimate demo/private.parquet --chart
     """
     from fastdp import set_threads
+    from fastdp.accounting.ledger import Ledger
     from fastdp.cli import people
+    from fastdp.cli.budget import bars, describe
+    from fastdp.cli.files import write_together
     from fastdp.cli.plan import show as show_plan
     from fastdp.cli.terminal import progress
+    from fastdp.plans.plan import Plan
     from fastdp.tables.estimate import estimate_table
-    from fastdp.tables.plan import Plan
     from fastdp.tables.sanitize import sanitize
 
     if threads:
@@ -70,21 +76,35 @@ def command(rows: int, threads: int | None, keep: str | None, *, dry_run: bool, 
     with _folder(keep) as folder:
         table, release = folder / "people.parquet", folder / "private.parquet"
         _compile(plan, quiet=quiet)
+        truth = people.Truth()
         with progress(quiet=quiet, doing="writing") as update:
-            truth = people.write_people(table, rows, update)
-        (folder / "plan.toml").write_text(people.PLAN, encoding="utf-8")
+            write_together(
+                "demo",
+                {
+                    table: lambda file: people.write_people(file, rows, truth, update),
+                    folder / "plan.toml": lambda file: file.write(people.PLAN.encode()),
+                },
+                force=False,
+            )
+        ledger = Ledger.create(folder / "people.ledger", epsilon=BUDGET, name="people", metric={"age": AGE_BUDGET})
         began = time.perf_counter()
         with progress(quiet=quiet, doing="sanitizing") as update:
-            receipt = sanitize(table, plan, release, progress=update)
+            receipt = sanitize(table, plan, release, progress=update, ledger=ledger, name="demo")
         seconds = time.perf_counter() - began
         with progress(quiet=quiet, doing="estimating") as update:
             found = estimate_table(release, plan, progress=update)
         restored = time.perf_counter() - began - seconds
         seen = people.look_at(release)
         size = release.stat().st_size
+        budget, left = describe(ledger), bars(ledger, "people.ledger")
     lines = _compare(found, truth, seen)
     if as_json:
-        said = {"rows": receipt.rows, "seconds": {"sanitize": seconds, "estimate": restored}, "columns": lines}
+        said = {
+            "rows": receipt.rows,
+            "seconds": {"sanitize": seconds, "estimate": restored},
+            "columns": lines,
+            "budget": budget,
+        }
         click.echo(json.dumps(said, indent=2))
         return
     click.echo()
@@ -94,8 +114,11 @@ def command(rows: int, threads: int | None, keep: str | None, *, dry_run: bool, 
         f"{receipt.rows:,} records sanitized in {seconds:.1f} s: {rate:,.1f} million values per second,"
         f" with reading and writing {size / 1e6:,.0f} MB of Parquet. Estimated back in {restored:.1f} s."
     )
+    click.echo("\nPaid from a ledger before a record was read; a second release like it would still fit, a third not.")
+    for line in left:
+        click.echo(line)
     if keep is not None:
-        click.echo(f"Left in {keep}: people.parquet, plan.toml, private.parquet with its receipt.")
+        click.echo(f"Left in {keep}: people.parquet, plan.toml, people.ledger, private.parquet with its receipt.")
 
 
 @contextlib.contextmanager
@@ -109,7 +132,7 @@ def _folder(keep: str | None) -> Iterator[Path]:
 
     folder = Path(keep)
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("people.parquet", "plan.toml", "private.parquet"):
+    for name in ("people.parquet", "plan.toml", "people.ledger", "private.parquet", "private.parquet.receipt.json"):
         if (folder / name).exists():
             raise OutputExistsError(f"demo: {str(folder / name)!r} exists; choose another folder")
     yield folder

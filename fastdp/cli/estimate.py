@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from fastdp.tables.findings import TableEstimate
-    from fastdp.tables.plan import Plan
+    from fastdp.plans.plan import Plan
+    from fastdp.tables.estimating.results import TableEstimate
 
 
 @click.command("estimate")
@@ -78,14 +78,14 @@ def command(
         raise click.UsageError("-q and -v contradict each other")
     if as_json and (chart or output):
         raise click.UsageError("--json prints everything on standard output; leave out --chart and -o")
-    from fastdp.cli.files import check_outputs, check_table_name, write_table
+    from fastdp.cli.files import check_outputs, check_table_name, table_writer, write_together
     from fastdp.cli.terminal import progress
+    from fastdp.plans.plan import Plan
     from fastdp.tables.estimate import estimate_table
-    from fastdp.tables.plan import Plan
 
     if output is not None:
         check_table_name("-o", Path(output))
-        check_outputs("estimate", [Path(output)], source, force=force)
+        check_outputs("estimate", [Path(output)], {"input": source, "plan": plan_path}, force=force)
     plan = None if plan_path is None else Plan.load(plan_path)
     if dry_run:
         _explain(source, plan, columns, as_json=as_json, bins=bins, unbiased=unbiased, input_format=input_format)
@@ -95,7 +95,7 @@ def command(
             source,
             plan,
             columns,
-            confidence=confidence,
+            level=confidence,
             bins=bins,
             unbiased=unbiased,
             input_format=input_format,
@@ -106,7 +106,8 @@ def command(
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     elif output is not None:
-        write_table("estimate", Path(output), found.to_arrow(), force=force)
+        path = Path(output)
+        write_together("estimate", {path: table_writer(path, found.to_arrow())}, force=force)
         if not quiet:
             click.echo(f"estimates of {len(found)} columns written to {output}", err=True)
     else:
@@ -117,8 +118,8 @@ def command(
 
 def _explain(source: str, plan: Plan | None, columns: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
     """What would be estimated, and what would not and why."""
-    from fastdp.cli.terminal import visible_text
     from fastdp.tables.estimate import open_subjects
+    from fastdp.validation import visible_text
 
     opened, subjects, skipped = open_subjects(source, plan, columns, **options)
     estimated = {subject.name: str(subject.part.given["mechanism"]) for subject in subjects}
@@ -134,7 +135,7 @@ def _explain(source: str, plan: Plan | None, columns: tuple[str, ...], *, as_jso
 
 def _note(found: TableEstimate, *, verbose: bool) -> None:
     """On standard error: columns without an estimate, and how the others were made."""
-    from fastdp.cli.terminal import visible_text
+    from fastdp.validation import visible_text
 
     for name, reason in found.skipped.items():
         click.echo(f"{visible_text(name)}: {reason}", err=True)

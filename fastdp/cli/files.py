@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
 TABLES = (".parquet", ".arrow", ".csv")
 
 
-def check_outputs(owner: str, paths: Sequence[Path], source: str | None, *, force: bool) -> None:
-    """Refuse outputs that exist, that have one name, or that are the input; "-" is no file."""
-    from fastdp.tables.atomic import check_apart, check_free
+def check_outputs(owner: str, paths: Sequence[Path], inputs: Mapping[str, str | Path | None], *, force: bool) -> None:
+    """Refuse outputs that exist, that have one name, or that are one of the named inputs; "-" is no file."""
+    from fastdp.io.atomic import check_apart, check_free
 
-    given = None if source is None or source == "-" else Path(source)
     for path in paths:
         if path.name == "-":
             raise click.UsageError("standard output is for --json; name a file")
-        check_apart(path, given, owner=owner)
+        for what, given in inputs.items():
+            if given is not None and str(given) != "-":
+                check_apart(path, Path(given), owner=owner, what=what)
         check_free(path, force=force, owner=owner)
     if len({path.resolve() for path in paths}) < len(paths):
         raise click.UsageError("two outputs have the same name")
@@ -34,23 +35,30 @@ def check_table_name(option: str, path: Path) -> None:
         raise click.UsageError(f"the ending of {option} must be one of {', '.join(TABLES)}")
 
 
-def write_whole(owner: str, path: Path, write: Callable[[IO[bytes]], Any], *, force: bool) -> None:
-    """A file that appears when it is complete."""
-    from fastdp.tables.atomic import AtomicFile
+Writer = Callable[[IO[bytes]], Any]
 
-    file = AtomicFile(path, force=force, owner=owner)
+
+def write_together(owner: str, writers: Mapping[Path, Writer], *, force: bool) -> None:
+    """Files that appear when all of them are complete; if one fails, those that they replace are left as they were."""
+    from fastdp.io.atomic import AtomicFiles
+
+    outputs = AtomicFiles(force=force, owner=owner)
     try:
-        write(file.file)
-        file.flush()
-        file.commit()
-        file.settle()
+        for path, write in writers.items():
+            write(outputs.open(path))
+        outputs.commit()
     finally:
-        file.discard()
+        outputs.discard()
 
 
-def write_table(owner: str, path: Path, table: pa.Table, *, force: bool) -> None:
-    """A table in the format that the ending of its name says."""
-    write_whole(owner, path, lambda file: _write_table(table, file, path.suffix.lower()), force=force)
+def table_writer(path: Path, table: pa.Table) -> Writer:
+    """Writes a table in the format that the ending of its name says."""
+    return lambda file: _write_table(table, file, path.suffix.lower())
+
+
+def page_writer(page: str) -> Writer:
+    """Writes a page of HTML."""
+    return lambda file: file.write(page.encode())
 
 
 def _write_table(table: pa.Table, file: IO[bytes], ending: str) -> None:

@@ -87,7 +87,11 @@ def command(
         check_table_name("--grids", grids)
     if experiment is not None and (given["epsilon"] or given["region"] or given["truth"]):
         raise click.UsageError("an experiment has its own epsilon and region, and always shows the truth")
-    check_outputs("geo", [path for path in (output, grids) if path is not None], source, force=given["force"])
+    outputs = [path for path in (output, grids) if path is not None]
+    inputs: dict[str, str | Path | None] = {"input": source}
+    if given["data"] is not None:
+        inputs |= {f"data's {path.name}": path for path in given["data"].glob("*.csv")}
+    check_outputs("geo", outputs, inputs, force=given["force"])
     if source is None:
         _lecture(output, given)
     else:
@@ -99,7 +103,7 @@ def _survey(source: str, output: Path | None, grids: Path | None, given: dict[st
         raise click.UsageError(NO_REGION)
     if given["epsilon"] is None:
         raise click.UsageError('say how private: --epsilon, such as "ln(2)/100m"')
-    from fastdp.cli.files import write_table, write_whole
+    from fastdp.cli.files import Writer, page_writer, table_writer, write_together
     from fastdp.cli.terminal import progress
     from fastdp.locations.survey import survey
     from fastdp.quantities import parse_rate
@@ -113,19 +117,20 @@ def _survey(source: str, output: Path | None, grids: Path | None, given: dict[st
     with progress(quiet=given["quiet"]) as update:
         found = survey(
             source, grid, epsilon=epsilon, columns=columns, mechanism=given["mechanism"],
-            iterations=given["iterations"], truth=given["truth"], outside=given["outside"], progress=update,
+            max_iterations=given["iterations"], truth=given["truth"], outside=given["outside"], progress=update,
         )  # fmt: skip
+    writers: dict[Path, Writer] = {}
     if output is not None:
         from fastdp.report.survey import survey_page
 
-        page = survey_page(found, f"Heat map of {found.n:,} places")
-        write_whole("geo", output, lambda file: file.write(page.encode()), force=given["force"])
+        writers[output] = page_writer(survey_page(found, f"Heat map of {found.n:,} places"))
     if grids is not None:
-        write_table("geo", grids, _grids(found), force=given["force"])
+        writers[grids] = table_writer(grids, _grids(found))
+    write_together("geo", writers, force=given["force"])
     if given["as_json"]:
         click.echo(json.dumps(found.to_dict(), indent=2))
     if not given["quiet"]:
-        _tell(found, [path for path in (output, grids) if path is not None])
+        _tell(found, list(writers))
 
 
 def _explain(source: str, grid: Grid, columns: tuple[str, str], epsilon: float, given: dict[str, Any]) -> None:
@@ -173,7 +178,7 @@ def _grid(given: dict[str, Any], *, on_globe: bool) -> Grid:
 
 
 def _lecture(output: Path | None, given: dict[str, Any]) -> None:
-    from fastdp.cli.files import write_whole
+    from fastdp.cli.files import page_writer, write_together
     from fastdp.locations.grid import Grid
     from fastdp.locations.lecture import CELL, CITIES, SIDE, lecture
     from fastdp.quantities import parse_length
@@ -190,11 +195,10 @@ def _lecture(output: Path | None, given: dict[str, Any]) -> None:
                 f"{city.name}: {kind} check-ins, {SIDE:g} x {SIDE:g} m in cells of {cell:g} m, {given['runs']} runs"
             )
         return
-    told = None if quiet else lambda what: click.echo(what, err=True)
-    results = lecture(given["data"], cell=cell, runs=given["runs"], told=told)
+    show = None if quiet else lambda line: click.echo(line, err=True)
+    results = lecture(given["data"], cell=cell, runs=given["runs"], progress=show)
     if output is not None:
-        page = lecture_page(results)
-        write_whole("geo", output, lambda file: file.write(page.encode()), force=given["force"])
+        write_together("geo", {output: page_writer(lecture_page(results))}, force=given["force"])
     if given["as_json"]:
         click.echo(json.dumps([result.to_dict() for result in results], indent=2))
     if not quiet:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -18,6 +20,7 @@ COMMANDS = {
     "sanitize": "Sanitize a file, column by column, as its plan says.",
     "plan": "Write a plan for a file, or explain one.",
     "estimate": "Estimate shares, means and distributions from a sanitized file.",
+    "budget": "Keep the budget of a data set in a ledger.",
     "geo": "Win a heat map back from places that planar Laplace noise has moved.",
     "demo": "Sanitize a generated table of ten million people, and estimate it back.",
     "bench": "Measure fastdp on this machine, and judge it against stored results.",
@@ -54,6 +57,7 @@ class LazyGroup(click.Group):
         """Run a command; its errors are one line on standard error, and an exit code."""
         if not standalone_mode:
             return super().main(args, standalone_mode=False, **more)
+        fill_standard_streams()
         try:
             sys.exit(super().main(args, standalone_mode=False, **more) or 0)
         except click.exceptions.Abort:
@@ -64,6 +68,33 @@ class LazyGroup(click.Group):
             if os.environ.get("FASTDP_DEBUG"):
                 raise
             _end(*explain(error))
+
+
+class ClosedOutput(io.TextIOBase):
+    """Standard output that the caller closed: what is printed there is an error, not lost."""
+
+    def write(self, _text: str) -> int:
+        raise OSError(errno.EBADF, "standard output is closed")
+
+    @property
+    def buffer(self) -> Any:
+        return self
+
+
+def fill_standard_streams() -> None:
+    """Something in the place of standard streams that the caller closed.
+
+    Files that are opened would get their numbers, and what libraries print would end up in them.
+    """
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(handle)
+    if sys.stdout is None:
+        sys.stdout = ClosedOutput()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - until the process ends
 
 
 def _end(said: str, code: int) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class Truth:
     def mean(self, column: str) -> float:
         return self.sums[column] / self.rows
 
-    def share(self, column: str, value: Any) -> float:
+    def share(self, column: str, value: str | bool) -> float:
         return self.counts.get((column, value), 0) / self.rows
 
 
@@ -103,19 +103,17 @@ def batches(rows: int) -> Iterator[pa.RecordBatch]:
         })  # fmt: skip
 
 
-def write_people(path: Path, rows: int, progress: Callable[[int, int | None], None] | None) -> Truth:
-    """Write the table, and say what is true of it."""
+def write_people(file: IO[bytes], rows: int, truth: Truth, progress: Callable[[int, int | None], None] | None) -> None:
+    """Write the table, and add to ``truth`` what is true of it."""
     import pyarrow.parquet as pq
 
-    truth = Truth()
     schema = next(batches(1)).schema
-    with pq.ParquetWriter(path, schema, use_dictionary=["region", "disease"]) as writer:
+    with pq.ParquetWriter(file, schema, use_dictionary=["region", "disease"]) as writer:
         for batch in batches(rows):
             truth.add(batch)
             writer.write_batch(batch)
             if progress is not None:
                 progress(truth.rows, rows)
-    return truth
 
 
 def look_at(path: Path) -> Truth:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from fastdp.tables.plan import Plan
+    from fastdp.plans.plan import Plan
 
 
 FROM = click.option(
@@ -44,11 +44,11 @@ def init(source: str, *, input_format: str | None) -> None:
       fastdp plan init people.parquet > plan.toml
       fastdp plan init people.csv > plan.toml
     """
-    from fastdp.tables.csv_files import CsvSource
-    from fastdp.tables.skeleton import skeleton
-    from fastdp.tables.sources import open_source
+    from fastdp.io.csv import CsvSource
+    from fastdp.io.open import open_source
+    from fastdp.plans.template import skeleton
 
-    opened = open_source(source, input_format=input_format)
+    opened = open_source("plan", source, input_format=input_format)
     click.echo(skeleton(opened.schema, typed=not isinstance(opened, CsvSource)), nl=False)
 
 
@@ -67,15 +67,15 @@ def check(plan_path: str, source: str | None, *, input_format: str | None, as_js
       fastdp plan check plan.toml
       fastdp plan check plan.toml people.parquet --json
     """
-    from fastdp.tables.plan import Plan
+    from fastdp.plans.plan import Plan
 
     plan = Plan.load(plan_path)
     if source is not None:
-        from fastdp.tables.job import Job
+        from fastdp.tables.sanitizing.job import Job
 
-        Job(source, plan, input_format=input_format)
+        Job(source, plan, input_format=input_format, owner="plan")
     if as_json:
-        from fastdp.tables.explain import as_data
+        from fastdp.plans.explain import as_data
 
         click.echo(json.dumps(as_data(plan), indent=2, ensure_ascii=False))
     else:
@@ -84,13 +84,14 @@ def check(plan_path: str, source: str | None, *, input_format: str | None, as_js
 
 def show(plan: Plan) -> None:
     """The plan as a table on standard output, then the total."""
-    from fastdp.tables.explain import explain, explain_total
+    from fastdp.plans.explain import explain, explain_total
+    from fastdp.validation import visible_text
 
     lines = [("column", "", "effective guarantee", "95 % of errors within")]
-    lines += [(line.column, line.action, line.guarantee, line.error) for line in explain(plan)]
+    lines += [(visible_text(line.column), line.action, line.guarantee, line.error) for line in explain(plan)]
     widths = [max(len(line[part]) for line in lines) for part in range(4)]
     for line in lines:
         click.echo("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
     click.echo()
     for said in explain_total(plan):
-        click.echo(said)
+        click.echo(visible_text(said))

@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -29,6 +29,11 @@ FORMATS = click.Choice(["parquet", "arrow", "csv"])
 @click.option("--from", "input_format", type=FORMATS, help="The format of IN, where its content and name do not tell.")
 @click.option("--to", "output_format", type=FORMATS, help="The format of OUT, where its name does not tell.")
 @click.option("--receipt", type=click.Path(dir_okay=False), help="Where the receipt goes; default: OUT.receipt.json.")
+@click.option(
+    "--ledger", type=click.Path(dir_okay=False), help="The ledger that pays for the release; default: the plan's."
+)
+@click.option("--name", default="", help="What the release is called in the ledger.")
+@click.option("--records", type=click.IntRange(min=1), help="Records of one unit of the budget, at the most.")
 @click.option("--shuffle", is_flag=True, help="Release the rows in a random order: for inputs that are sorted.")
 @click.option("--force", is_flag=True, help="Replace an existing output file.")
 @click.option("-n", "--dry-run", is_flag=True, help="Check plan and file, say what would be done, write nothing.")
@@ -45,6 +50,9 @@ def command(
     input_format: str | None,
     output_format: str | None,
     receipt: str | None,
+    ledger: str | None,
+    name: str,
+    records: int | None,
     shuffle: bool,
     force: bool,
     dry_run: bool,
@@ -68,6 +76,7 @@ def command(
       fastdp sanitize people.parquet -p plan.toml -o private.parquet
       fastdp sanitize people.csv -p plan.toml -o private.csv --shuffle
       fastdp sanitize parts/ -p plan.toml -o private/
+      fastdp sanitize people.parquet -p plan.toml -o private.parquet --ledger people.ledger
       zcat people.csv.gz | fastdp sanitize - -p plan.toml -o - --receipt r.json | gzip > private.csv.gz
     """
     if output is None and not dry_run:
@@ -75,13 +84,13 @@ def command(
     if quiet and verbose:
         raise click.UsageError("-q and -v contradict each other")
     from fastdp.cli.terminal import progress, spoken
+    from fastdp.plans.explain import explain_total
+    from fastdp.plans.plan import Plan
     from fastdp.random.rng import Rng
-    from fastdp.tables.explain import explain_total
-    from fastdp.tables.job import Job
-    from fastdp.tables.plan import Plan
+    from fastdp.tables.sanitizing.job import Job
 
     plan = Plan.load(plan_path)
-    with spoken() if verbose else nullcontext(), _ended_by_signals():
+    with spoken() if verbose else nullcontext(), _ended_by_signals() as end_if_asked:
         job = Job(source, plan, input_format=input_format, shuffle=shuffle)
         place = None
         if output is not None:
@@ -90,7 +99,15 @@ def command(
             _explain(job, as_json=as_json)
             return
         with _shown_warnings(quiet=quiet), progress(quiet=quiet) as update:
-            made = job.write(place, Rng(), update)
+
+            def step(done: int, total: int | None) -> None:
+                end_if_asked()
+                if update is not None:
+                    update(done, total)
+
+            rng = Rng()
+            job.pay(ledger, rng, place, name=name, records=records)
+            made = job.write(place, rng, step)
     if as_json:
         click.echo(made.to_json(), nl=False, err=output == "-")
     if not quiet:
@@ -101,7 +118,7 @@ def command(
 
 def _explain(job: Any, *, as_json: bool) -> None:
     """What would be done."""
-    from fastdp.tables.receipt import describe_guarantee
+    from fastdp.plans.guarantee import describe_guarantee
 
     if as_json:
         said = {"rows": job.source.rows, "guarantee": describe_guarantee(job.plan)}
@@ -113,20 +130,36 @@ def _explain(job: Any, *, as_json: bool) -> None:
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """A polite end, as by Ctrl-C, for the signals that ask for one: nothing is left behind."""
-    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {}
+def _ended_by_signals() -> Iterator[Callable[[], None]]:
+    """A polite end, as by Ctrl-C, for the signals that ask for one: nothing is left behind.
+
+    What a handler raises is lost where a library calls back from C, as when compiled kernels are loaded; the function
+    that comes with the context ends the work in that case.
+    """
+    received: list[int] = []
+
+    def again() -> None:
+        if received:
+            raise KeyboardInterrupt if received[0] == signal.SIGINT else SystemExit(128 + received[0])
+
+    def end(number: int, _frame: Any) -> None:
+        received.append(number)
+        again()
+
+    before: dict[int, Any] = {}
+    told = sys.unraisablehook
     try:
-        for name in names:
-            number = getattr(signal, name)
-            if signal.getsignal(number) is signal.SIG_DFL:
-                before[number] = signal.signal(number, lambda number, _: sys.exit(128 + number))
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
+                before[number] = signal.signal(number, end)
+        sys.unraisablehook = lambda lost: None if received else told(lost)
     except ValueError:  # not on the main thread
         pass
     try:
-        yield
+        yield again
     finally:
+        sys.unraisablehook = told
         for number, handler in before.items():
             signal.signal(number, handler)
 

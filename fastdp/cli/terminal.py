@@ -79,15 +79,6 @@ def in_digits(number: float) -> str:
     return f"{number:,.{decimals}f}"
 
 
-def visible_text(text: str) -> str:
-    """Text without control characters, which a label of a file could hold.
-
-    >>> visible_text("red\\x1b[31m")
-    'red?[31m'
-    """
-    return "".join(character if character.isprintable() else "?" for character in text)
-
-
 @contextmanager
 def spoken() -> Iterator[None]:
     """What the stages report, on standard error."""

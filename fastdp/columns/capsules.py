@@ -19,7 +19,7 @@ Column = Any
 Way = Callable[[Any], Any]
 
 
-def read_capsule(values: Any) -> tuple[Column, Way]:
+def read_capsule(values: object) -> tuple[Column, Way]:
     """One array, and how an array of results becomes what was given."""
     import pyarrow as pa
 
@@ -34,7 +34,7 @@ def read_capsule(values: Any) -> tuple[Column, Way]:
     return array, _find_column_way(values)
 
 
-def read_table(source: Any) -> pa.Table:
+def read_table(source: object) -> pa.Table:
     """All columns of a table, batch or stream; an error of its library goes through."""
     import pyarrow as pa
 
@@ -52,11 +52,11 @@ def _find_column_way(values: Any) -> Way:
     return way
 
 
-def find_table_way(like: Any) -> Way | None:
+def find_table_way(like: object) -> Way | None:
     """How a pyarrow table becomes the kind of table that ``like`` is; None for kinds that cannot be made."""
     import pyarrow as pa
 
-    kind = type(like)
+    kind: Any = type(like)
     known: dict[Any, Way] = {pa.Table: _as_it_is, pa.RecordBatch: _batch, pa.RecordBatchReader: pa.Table.to_reader}
     way = known.get(kind)
     library, name = kind.__module__.lstrip("_").partition(".")[0], kind.__name__

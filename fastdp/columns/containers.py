@@ -4,7 +4,9 @@ They come in as arrow arrays, without a copy where they are arrow inside, and re
 
 | values | results |
 | --- | --- |
+| numpy array of StringDType | an array of the same type |
 | pandas Series | a Series with the same index and name: an index is the caller's own, and stays as it is |
+| pandas Categorical or other array | an array of the same kind |
 | polars Series | a Series of the same name |
 | pandas or polars DataFrame of one column | a DataFrame of one column |
 | pyarrow Table, RecordBatch or reader of one column | the same, its column of the same name |
@@ -23,12 +25,13 @@ to its end. No library is ever imported here but pyarrow: whoever has its values
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from fastdp.columns.capsules import find_table_way, read_capsule, read_table
+from fastdp.columns.arrow import is_arrow
+from fastdp.columns.capsules import read_capsule
 from fastdp.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -44,24 +47,58 @@ NULLABLE = {
     "bool": "boolean",
 }
 """Arrow's names of types, and pandas' of the same with a mask."""
+WITHOUT_ARRAYS = ("month_interval", "day_time_interval")
 
 
-def unwrap(owner: str, values: Any) -> tuple[Any, Rewrap | None]:
+def unwrap(owner: str, values: object) -> tuple[Any, Rewrap | None]:
     """Values as an arrow array, and how results become the caller's container; others as they are, and None."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "T":
+        return _unwrap_strings(values)
     if isinstance(values, np.ndarray | np.generic | list | tuple | int | float):
         return values, None
-    if is_of("pyarrow", ("Array", "ChunkedArray"), values):
+    if is_arrow(values):
+        check_known(owner, values.type)
         return values, None
-    if is_of("pandas", ("Series",), values):
-        return _guarded(owner, values, _from_pandas), lambda results: _to_pandas(results, values)
-    if is_of("polars", ("Series",), values):
-        return _guarded(owner, values, _from_polars), lambda results: _to_polars(results, values)
-    if (is_of("pandas", ("DataFrame",), values) or is_of("polars", ("DataFrame",), values)) and values.shape[1] == 1:
+    if is_of(values, "pandas", ("Series",)):
+        return guarded(owner, values, _from_pandas), lambda results: _to_pandas(results, values)
+    if is_pandas_array(values):
+        array, rewrap = unwrap(owner, sys.modules["pandas"].Series(values, copy=False))
+        assert rewrap is not None
+        return array, lambda results: rewrap(results).array
+    if is_of(values, "polars", ("Series",)):
+        return guarded(owner, values, _from_polars), lambda results: _to_polars(results, values)
+    if (is_of(values, "pandas", ("DataFrame",)) or is_of(values, "polars", ("DataFrame",))) and values.shape[1] == 1:
         return _unwrap_frame(owner, values)
     if hasattr(type(values), "__arrow_c_stream__") or hasattr(type(values), "__arrow_c_array__"):
-        array, rewrap = _guarded(owner, values, read_capsule)
+        array, rewrap = guarded(owner, values, read_capsule)
         return array, rewrap
     return values, None
+
+
+def is_pandas_array(values: object) -> TypeGuard[Any]:
+    """Whether values are what a pandas Series may hold: a Categorical, or an array of nullable or arrow type."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(values, pandas.api.extensions.ExtensionArray)
+
+
+def _unwrap_strings(values: np.ndarray) -> tuple[np.ndarray, Rewrap]:
+    """Strings of any length of numpy as objects, None where one is missing; results that are labels as such strings."""
+    plain = values.astype(object)
+    if hasattr(values.dtype, "na_object"):
+        plain[np.array([not isinstance(value, str) for value in plain.flat], bool).reshape(plain.shape)] = None
+    return plain, lambda results: results.astype(values.dtype) if results.dtype.kind in "OU" else results
+
+
+def check_known(owner: str, kind: pa.DataType) -> None:
+    """Refuse a type that pyarrow can name but has no arrays for, also inside another one."""
+    import pyarrow as pa
+
+    if str(kind) in WITHOUT_ARRAYS:
+        raise SchemaError(f"{owner}: pyarrow has no arrays of arrow type {kind}; drop the column, or convert it first")
+    for inner in range(kind.num_fields):
+        check_known(owner, kind.field(inner).type)
+    if pa.types.is_dictionary(kind):
+        check_known(owner, kind.value_type)
 
 
 def _unwrap_frame(owner: str, frame: Any) -> tuple[Any, Rewrap]:
@@ -72,51 +109,18 @@ def _unwrap_frame(owner: str, frame: Any) -> tuple[Any, Rewrap]:
     return array, lambda results: rewrap(results).to_frame()
 
 
-def unwrap_table(owner: str, table: Any) -> tuple[list[tuple[Any, Any]], Rewrap] | None:
-    """Names and columns, and how a dict of results becomes the caller's kind of table; None if it is no table.
-
-    Kinds that only offer a stream or an array, and that nobody here knows how to make, come back as pyarrow tables. The
-    columns of a dict may be of any kind.
-    """
-    if isinstance(table, Mapping):
-        return list(table.items()), dict
-    if is_of("pandas", ("DataFrame",), table):
-        return list(table.items()), lambda results: _to_frame(results, table)
-    if is_of("polars", ("DataFrame",), table):
-        return [(column.name, column) for column in table.get_columns()], type(table)
-    if is_of("pyarrow", ("Table", "RecordBatch"), table):
-        return list(zip(table.schema.names, table.columns, strict=True)), type(table).from_pydict
-    if not (hasattr(type(table), "__arrow_c_stream__") or hasattr(type(table), "__arrow_c_array__")):
-        return None
-    read, make = _guarded(owner, table, lambda given: (read_table(given), find_table_way(given)))
-    columns = list(zip(read.schema.names, read.columns, strict=True))
-    return columns, lambda results: _to_table(results) if make is None else make(_to_table(results))
-
-
-def _to_table(results: dict[str, Any]) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.table(results)
-
-
-def _to_frame(results: dict[str, Any], like: Any) -> Any:
-    """By position: an index may hold a label twice."""
-    columns = {name: getattr(column, "array", column) for name, column in results.items()}
-    return sys.modules["pandas"].DataFrame(columns, index=like.index)
-
-
-def is_of(library: str, names: tuple[str, ...], values: Any) -> bool:
+def is_of(values: object, library: str, names: tuple[str, ...]) -> TypeGuard[Any]:
     """Whether values are of a library's classes; a library that nobody has imported has no values."""
     module = sys.modules.get(library)
     return any(isinstance(values, getattr(module, name, ())) for name in names)
 
 
-def _guarded(owner: str, values: Any, convert: Callable[[Any], Any]) -> Any:
+def guarded(owner: str, values: object, convert: Callable[[Any], Any]) -> Any:
     """The converted values; an error of another library may show them, and is replaced."""
     try:
         return convert(values)
     except Exception:  # noqa: BLE001
-        kind = values.dtype if hasattr(type(values), "dtype") else None
+        kind = getattr(values, "dtype", None) if hasattr(type(values), "dtype") else None
         name = getattr(kind, "__name__", type(kind).__name__)  # its text may show categories or a fill value
         given = type(values).__name__ + (f" of type {name}" if kind is not None else "")
         raise SchemaError(f"{owner}: a {given} could not be read as an arrow array; convert it first") from None
@@ -205,7 +209,8 @@ def _to_numpy(results: pa.Array) -> np.ndarray:
     if results.type.bit_width == 1 and body is not None and not results.offset:
         return np.unpackbits(np.frombuffer(body, np.uint8), count=len(results), bitorder="little").view(np.bool_)
     if body is None or not body.is_mutable or results.type.bit_width == 1:
-        return results.to_numpy(zero_copy_only=False, writable=True)
+        copied: np.ndarray = results.to_numpy(zero_copy_only=False, writable=True)
+        return copied
     dtype = np.dtype(results.type.to_pandas_dtype())
     return np.frombuffer(body, dtype, len(results), results.offset * dtype.itemsize)
 

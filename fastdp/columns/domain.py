@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from fastdp import validation
 from fastdp.errors import ParameterError
 
 LARGEST = (1 << 32) - 1
+
+
+@runtime_checkable
+class _Listed(Protocol):
+    """Any sequence, array or series."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +29,7 @@ class Domain:
     labels: tuple[Any, ...] | None = None
 
     @classmethod
-    def read(cls, owner: str, value: Any) -> Domain:
+    def read(cls, owner: str, value: object) -> Domain:
         """From a number of codes, or from labels; a domain is declared, never inferred from data.
 
         >>> Domain.read("KRR", ["cold", "flu", "none"])
@@ -30,12 +40,12 @@ class Domain:
         if validation.is_number(value):
             size = validation.positive_integer(owner, "domain", value)
             labels = None
-        elif isinstance(value, str | bytes | dict | set | frozenset) or not hasattr(value, "__len__"):
+        elif isinstance(value, str | bytes | dict | set | frozenset) or not isinstance(value, _Listed):
             raise ParameterError(f"{owner}: domain must be a number of codes or a list of labels, in a public order")
         else:
-            labels = tuple(item.item() if hasattr(item, "item") else item for item in value)
-            size = len(labels)
-            if not all(isinstance(label, str) for label in labels) and not all(type(v) is int for v in labels):
+            labels = (*[item.item() if hasattr(item, "item") else item for item in value],)
+            size, kinds = len(labels), set(map(type, labels))
+            if kinds != {int} and not all(issubclass(kind, str) for kind in kinds):
                 raise ParameterError(f"{owner}: labels of the domain must be all strings or all integers")
             if len(set(labels)) != size:
                 raise ParameterError(f"{owner}: labels of the domain must be different from each other")

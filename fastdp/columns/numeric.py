@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from fastdp import validation
+from fastdp.columns.arrow import blank_nulls, holds_nulls, is_arrow, is_encoded, plain_type
+from fastdp.columns.buffers import fresh
 from fastdp.columns.containers import Rewrap, unwrap
+from fastdp.columns.pieces import ArrowNumbers, InPlace, Piece, Room, cut
 from fastdp.errors import DomainError, InputCorruptError, SchemaError
+from fastdp.parallel import BLOCK
+from fastdp.typing import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,15 +34,37 @@ EXACT_INTEGER = 1 << 53
 class NumericColumn:
     """The pieces of a column in order, the type its results have, and how results become the caller's container."""
 
-    pieces: list[np.ndarray]
+    pieces: list[np.ndarray | Piece]
     result_dtype: np.dtype[Any]
-    rebuild: Callable[[list[np.ndarray]], Any]
-    source: tuple[Any, Rewrap] | None = None
+    rebuild: Callable[[list[Any]], Any]
+    source: tuple[Any, Rewrap | None] | None = None
     """The arrow array that another library's values came in, and how reports go back."""
+    rooms: Callable[[int], Room] | None = None
+    """Where the results of a piece go, by its number; an array of their type if there is nothing else."""
 
     @property
     def size(self) -> int:
-        return sum(piece.size for piece in self.pieces)
+        return self.pieces[0].size if len(self.pieces) == 1 else sum(piece.size for piece in self.pieces)
+
+    def room(self, number: int) -> Room:
+        """Where the results of a piece go."""
+        if self.rooms is not None:
+            return self.rooms(number)
+        return InPlace(fresh(self.pieces[number].size, self.result_dtype))
+
+    def blocks(self, owner: str) -> Iterator[np.ndarray]:
+        """All values in order, block by block, as :func:`read_block` gives them."""
+        for piece in self.pieces:
+            for start in range(0, piece.size, BLOCK):
+                yield read_block(owner, piece, start, min(start + BLOCK, piece.size), self.result_dtype)
+
+    def flat(self, owner: str) -> np.ndarray:
+        """All values in one array of float64."""
+        pieces = [
+            read_block(owner, piece, 0, piece.size, self.result_dtype).astype(np.float64, copy=False)
+            for piece in self.pieces
+        ]
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
     def wrapped(self, plain: Any, rewrap: Rewrap | None) -> NumericColumn:
         """The column with results in the container that was unwrapped."""
@@ -47,11 +73,13 @@ class NumericColumn:
         return replace(self, rebuild=lambda results: rewrap(self.rebuild(results)), source=(plain, rewrap))
 
 
-def read_numeric(owner: str, values: Any, kind: Kind, *, nulls: Nulls = "error") -> NumericColumn:
+def read_numeric(owner: str, values: Column, kind: Kind, *, nulls: Nulls = "error") -> NumericColumn:
     """Any supported container as flat pieces; ``nulls="public"`` keeps nulls where they are, else they are refused."""
-    validation.one_of(owner, "nulls", nulls, ("error", "public"))
+    if nulls not in ("error", "public"):
+        validation.one_of(owner, "nulls", nulls, ("error", "public"))
     plain, rewrap = unwrap(owner, values)
-    return _read_plain(owner, plain, kind, nulls).wrapped(plain, rewrap)
+    column = _read_plain(owner, plain, kind, nulls)
+    return column if rewrap is None else column.wrapped(plain, rewrap)
 
 
 def _read_plain(owner: str, values: Any, kind: Kind, nulls: Nulls) -> NumericColumn:
@@ -75,7 +103,7 @@ def _read_plain(owner: str, values: Any, kind: Kind, nulls: Nulls) -> NumericCol
             tuple if isinstance(values, tuple) else list
         )  # a named tuple has a fixed length and becomes a plain one
         return NumericColumn([array], dtype, lambda results: kind_of(results[0].reshape(array.shape).tolist()))
-    if "pyarrow" in sys.modules:
+    if is_arrow(values):
         import pyarrow as pa
 
         if isinstance(values, pa.ChunkedArray):
@@ -89,8 +117,7 @@ def _read_plain(owner: str, values: Any, kind: Kind, nulls: Nulls) -> NumericCol
                     [column.rebuild([result]) for column, result in zip(columns, results, strict=True)]
                 ),
             )
-        if isinstance(values, pa.Array):
-            return _read_arrow(owner, values, kind, nulls)
+        return _read_arrow(owner, values, kind, nulls)
     raise SchemaError(
         f"{owner}: cannot read a {type(values).__name__}; pass an array, a series, a number or a list of numbers"
     )
@@ -113,16 +140,40 @@ def _from_python(owner: str, values: Any, kind: Kind) -> np.ndarray:
         raise SchemaError(f"{owner}: the sequence does not hold numbers only, or is ragged") from None
     if array.size == 0:
         return np.zeros(array.shape, np.float64 if kind == "float" else np.int64)
-    mixed = isinstance(values, list | tuple) and any(isinstance(value, bool) for value in values)
-    if array.dtype.kind not in "iuf" or mixed:
+    if array.dtype.kind not in "iuf":
         raise SchemaError(f"{owner}: the sequence does not hold numbers of at most 64 bits only")
-    if (
-        array.dtype.kind == "f"
-        and array.ndim == 1
-        and any(isinstance(v, int) and abs(v) > EXACT_INTEGER for v in values)
-    ):
-        raise DomainError(f"{owner}: integers beyond 2**53 have no exact float64; use an integer mechanism")
+    check_sequence(owner, values, is_float=array.dtype.kind == "f")
     return array
+
+
+def check_sequence(owner: str, values: Sequence[object], *, is_float: bool) -> None:
+    """Refuse truth values among numbers, and integers that numpy has rounded to make one float array of them all.
+
+    ``values`` is a number, an array, or a sequence of these to any depth. Other containers inside a sequence are
+    refused if the whole became floats: what they held before is not known.
+    """
+    if isinstance(values, list | tuple):
+        for value in values:
+            if type(value) is not float:
+                check_sequence(owner, value, is_float=is_float)
+        return
+    known = isinstance(values, np.ndarray | np.generic | int | float)
+    if isinstance(values, bool) or (isinstance(values, np.ndarray | np.generic) and values.dtype.kind not in "iuf"):
+        known = False
+    if not known and (is_float or isinstance(values, bool | np.bool_ | np.ndarray)):
+        raise SchemaError(f"{owner}: the sequence does not hold numbers of at most 64 bits only")
+    if is_float:
+        check_exact(owner, values)
+
+
+def check_exact(owner: str, *values: Any) -> None:
+    """Refuse arrays and numbers with integers that have no exact float64: rounded, values 1 apart become 2 apart."""
+    for part in values:
+        low = high = part if isinstance(part, int) else 0
+        if isinstance(part, np.ndarray | np.generic) and part.dtype.kind in "iu" and part.itemsize == 8 and part.size:
+            low, high = int(part.min()), int(part.max())
+        if low < -EXACT_INTEGER or high > EXACT_INTEGER:
+            raise DomainError(f"{owner}: integers beyond 2**53 have no exact float64; use an integer mechanism")
 
 
 def check_arrow(owner: str, array: pa.Array | pa.ChunkedArray, nulls: Nulls) -> None:
@@ -137,66 +188,52 @@ def check_arrow(owner: str, array: pa.Array | pa.ChunkedArray, nulls: Nulls) -> 
         raise DomainError(f'{owner}: the array holds nulls; drop or fill them, or pass nulls="public" to keep them')
 
 
-def show_nulls(array: pa.Array) -> pa.Array:
-    """The array, decoded where its nulls lie in runs or in a dictionary and its validity does not show them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def refuse_nulls(owner: str, array: pa.Array, nulls: Nulls) -> None:
+    """Refuse nulls that were not declared public, also those within runs or a dictionary."""
+    if nulls == "error" and holds_nulls(array):
+        raise DomainError(f'{owner}: the array holds nulls; drop or fill them, or pass nulls="public" to keep them')
 
-    if pa.types.is_run_end_encoded(array.type):
-        return pc.run_end_decode(array)
-    if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
-        return array.dictionary_decode()
-    return array
+
+def numeric_result_type(owner: str, arrow_type: pa.DataType, kind: Kind) -> pa.DataType:
+    """The arrow type of the results for values of this type, which may be encoded."""
+    import pyarrow as pa
+
+    plain = plain_type(arrow_type)
+    if not (pa.types.is_integer(plain) or pa.types.is_float32(plain) or pa.types.is_float64(plain)):
+        raise SchemaError(f"{owner}: arrow type {plain} is not supported; it takes {SUPPORTED[kind]}")
+    dtype = np.dtype(plain.to_pandas_dtype())
+    result_dtype = _result_dtype(owner, dtype, kind)
+    return plain if result_dtype == dtype else pa.from_numpy_dtype(result_dtype)
 
 
 def _read_arrow(owner: str, array: pa.Array, kind: Kind, nulls: Nulls) -> NumericColumn:
     """A pyarrow array without its nulls' hidden values, dictionaries, offsets or encodings."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     check_arrow(owner, array, nulls)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    elif pa.types.is_run_end_encoded(array.type):
-        array = pc.run_end_decode(array)
-    kind_of_type = array.type
-    if not (
-        pa.types.is_integer(kind_of_type) or pa.types.is_float32(kind_of_type) or pa.types.is_float64(kind_of_type)
-    ):
-        raise SchemaError(f"{owner}: arrow type {kind_of_type} is not supported; it takes {SUPPORTED[kind]}")
-    missing = None
-    if array.null_count:
-        check_arrow(owner, array, nulls)  # a dictionary may hold the nulls
-        missing = array.is_null().to_numpy(zero_copy_only=False)
-        array = array.fill_null(0)
-    numbers = array.to_numpy(zero_copy_only=True)
-    result_dtype = _result_dtype(owner, numbers.dtype, kind)
-    result_type = kind_of_type if result_dtype == numbers.dtype else pa.from_numpy_dtype(result_dtype)
+    result_type = numeric_result_type(owner, array.type, kind)
+    refuse_nulls(owner, array, nulls)
+    plain = not is_encoded(array.type) and not array.null_count
+    result_dtype = np.dtype(result_type.to_pandas_dtype())
 
     def rebuild(results: list[np.ndarray]) -> pa.Array:
         (result,) = results
-        validity = None
-        if missing is not None:
-            result[missing] = 0
-            validity = pa.py_buffer(np.packbits(~missing, bitorder="little"))
+        validity = blank_nulls(array, result)
         return pa.Array.from_buffers(result_type, result.size, [validity, pa.py_buffer(result)])
 
-    return NumericColumn([numbers], result_dtype, rebuild)
+    piece = array.to_numpy(zero_copy_only=True) if plain else ArrowNumbers(array)
+    return NumericColumn([piece], result_dtype, rebuild)
 
 
-def read_block(owner: str, piece: np.ndarray, start: int, stop: int, dtype: np.dtype[Any]) -> np.ndarray:
+def read_block(owner: str, piece: np.ndarray | Piece, start: int, stop: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Values start:stop of a piece in C order, as a contiguous, aligned, read-only array of ``dtype``."""
-    if piece.ndim == 1:
-        block = piece[start:stop]
-    elif piece.flags.c_contiguous:
-        block = piece.reshape(-1)[start:stop]
+    if isinstance(piece, np.ndarray):
+        block = piece[start:stop] if piece.ndim == 1 else cut(piece, start, stop)
     else:
-        block = piece.flat[start:stop]
+        block = piece.read(start, stop)
     if block.dtype != dtype or not block.flags.carray:
-        if dtype.kind == "f" and block.dtype.kind in "iu" and block.dtype.itemsize == 8 and block.size:
-            low, high = int(block.min()), int(block.max())
-            if low < -EXACT_INTEGER or high > EXACT_INTEGER:
-                raise DomainError(f"{owner}: integers beyond 2**53 have no exact float64; use an integer mechanism")
+        if dtype.kind == "f":
+            check_exact(owner, block)
         block = np.require(block, dtype, ["C", "A"]).view()
     block.setflags(write=False)
     return block

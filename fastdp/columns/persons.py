@@ -1,45 +1,81 @@
-"""Who the records are of: 64-bit numbers, from integers or from strings."""
+"""Person identifiers as 64-bit integers, from integers or from strings."""
 
 from __future__ import annotations
 
 import hashlib
-import sys
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastdp.columns.arrow import is_arrow, plain_type
 from fastdp.columns.containers import unwrap
 from fastdp.columns.numeric import check_arrow
 from fastdp.errors import ParameterError, SchemaError
+from fastdp.typing import Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+AT_ONCE = 1 << 14
+"""Names that are Python objects at the same time."""
 
 
-def read_persons(owner: str, persons: Any, size: int, key: bytes) -> np.ndarray:
-    """One uint64 per person: an integer as it is, a string by its keyed hash; by position, whatever index they have."""
-    persons, _ = unwrap(owner, persons)
-    if "pyarrow" in sys.modules:
-        import pyarrow as pa
+@dataclass(frozen=True, slots=True)
+class Persons:
+    """Identifiers of persons, turned into numbers block by block."""
 
-        if isinstance(persons, pa.Array | pa.ChunkedArray):
-            check_arrow(owner, persons, "error")
-            persons = persons.to_numpy(zero_copy_only=False) if isinstance(persons, pa.Array) else persons.to_numpy()
-            if persons.dtype.kind == "O":  # nulls within a dictionary, which validity does not show
-                persons = persons.tolist()
-    if isinstance(persons, np.ma.MaskedArray) or not isinstance(persons, np.ndarray | list | tuple):
-        raise SchemaError(f"{owner}: persons must be an array or a list, got a {type(persons).__name__}")
-    array = np.asarray(persons) if isinstance(persons, np.ndarray) else _from_python(owner, persons)
-    if array.size == 0:
-        array = np.zeros(0, np.uint64)
-    if array.ndim != 1 or array.size != size:
-        raise ParameterError(f"{owner}: persons must be one identifier for each of the {size} values")
-    if array.dtype.kind in "iu":
-        return np.ascontiguousarray(array.astype(np.int64 if array.dtype.kind == "i" else np.uint64)).view(np.uint64)
-    if array.dtype.kind in "UO" and all(isinstance(name, str) for name in array.tolist()):
+    owner: str
+    values: Any
+    key: bytes
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """One uint64 for each of the persons start:stop."""
+        parts = [self._read(at, min(at + AT_ONCE, stop)) for at in range(start, stop, AT_ONCE)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts or [np.zeros(0, np.uint64)])
+
+    def _read(self, start: int, stop: int) -> np.ndarray:
+        part = self.values[start:stop]
+        if not isinstance(part, np.ndarray):
+            part = part.to_numpy(zero_copy_only=False) if hasattr(part, "buffers") else part.to_numpy()
+        if part.dtype.kind in "iu" or part.size == 0:
+            wide = part.astype(np.int64 if part.dtype.kind == "i" else np.uint64, copy=False)
+            return np.ascontiguousarray(wide).view(np.uint64)
+        names = part.tolist()
+        if part.dtype.kind not in "UO" or not all(isinstance(name, str) for name in names):
+            raise _mixed(self.owner)
         digests = [
-            hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest()
-            for name in array.tolist()
+            hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8, key=self.key).digest()
+            for name in names
         ]
         return np.frombuffer(b"".join(digests), np.uint64)
-    raise _mixed(owner)
+
+
+def read_persons(owner: str, persons: Column, size: int, key: bytes) -> Persons:
+    """One uint64 per person: an integer as it is, a string by its keyed hash; by position, whatever index they have."""
+    plain, _ = unwrap(owner, persons)
+    in_arrow = is_arrow(plain)
+    if in_arrow:
+        _check_arrow(owner, plain)
+    if isinstance(plain, np.ma.MaskedArray) or not (in_arrow or isinstance(plain, np.ndarray | list | tuple)):
+        raise SchemaError(f"{owner}: persons must be an array or a list, got a {type(plain).__name__}")
+    if not in_arrow:
+        plain = np.asarray(plain) if isinstance(plain, np.ndarray) else _from_python(owner, plain)
+        if plain.size and plain.dtype.kind not in "iuUO":
+            raise _mixed(owner)
+    if getattr(plain, "ndim", 1) != 1 or len(plain) != size:
+        raise ParameterError(f"{owner}: persons must be one identifier for each of the {size} values")
+    return Persons(owner, plain, key)
+
+
+def _check_arrow(owner: str, persons: pa.Array | pa.ChunkedArray) -> None:
+    import pyarrow as pa
+
+    check_arrow(owner, persons, "error")
+    kind = plain_type(persons.type)
+    known = pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if not (known or pa.types.is_string_view(kind) or not len(persons)):
+        raise _mixed(owner)
 
 
 def _from_python(owner: str, persons: list[Any] | tuple[Any, ...]) -> np.ndarray:

@@ -8,17 +8,18 @@ everything else numpy reports. Engines without a fixed-size binary (polars, Duck
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastdp.columns.arrow import blank_nulls, decode, is_arrow
 from fastdp.columns.buffers import fresh
 from fastdp.columns.containers import unwrap
-from fastdp.columns.numeric import Nulls, check_arrow, show_nulls
+from fastdp.columns.numeric import Nulls, check_arrow
 from fastdp.errors import SchemaError
+from fastdp.typing import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +76,8 @@ class Field:
         if pa.types.is_fixed_size_list(column.type):
             column = column.flatten()
             check_arrow(owner, column, "error")
-            return column.to_numpy(zero_copy_only=True)
+            numbers: np.ndarray = column.to_numpy(zero_copy_only=True)
+            return numbers
         if column.type != self.arrow_type():  # binary of any size, where each report has the right one
             try:
                 column = column.cast(self.arrow_type())
@@ -109,7 +111,7 @@ class ReportType:
 
     def sheet(self, count: int, values: Any) -> Sheet:
         """Room for ``count`` reports, in the kind of container that ``values`` came in."""
-        if len(self.fields) > 1 and not _is_arrow(values):
+        if len(self.fields) > 1 and not is_arrow(values):
             return Rows(self, fresh(count, self.numpy_dtype()))
         return Columns(self, tuple(fresh(count * field.per_report, field.dtype) for field in self.fields))
 
@@ -122,7 +124,7 @@ class ReportType:
 
     def dress(self, sheets: Sequence[Sheet], values: Any) -> Any:
         """Reports in the kind of container that ``values`` came in; null where a public null was."""
-        if not _is_arrow(values):
+        if not is_arrow(values):
             (sheet,) = sheets
             return sheet.content if isinstance(sheet, Rows) else self.fields[0].to_numpy(sheet.content[0])
         import pyarrow as pa
@@ -135,22 +137,17 @@ class ReportType:
     def _to_arrow(self, parts: Parts, values: pa.Array) -> pa.Array:
         import pyarrow as pa
 
-        validity = None
-        values = show_nulls(values)
-        if values.null_count:
-            missing = values.is_null().to_numpy(zero_copy_only=False)
-            for field, part in zip(self.fields, parts, strict=True):
-                field.to_numpy(part)[missing] = 0
-            validity = pa.py_buffer(np.packbits(~missing, bitorder="little"))
+        rows = (field.to_numpy(part) for field, part in zip(self.fields, parts, strict=True))
+        validity = blank_nulls(values, *rows)
         if len(self.fields) == 1:
             return self.fields[0].to_arrow(parts[0], validity)
         children = [field.to_arrow(part, None) for field, part in zip(self.fields, parts, strict=True)]
         return pa.Array.from_buffers(self.arrow_type(), len(values), [validity], children=children)
 
-    def read(self, owner: str, reports: Any, *, nulls: Nulls = "error") -> Iterator[Parts]:
+    def read(self, owner: str, reports: Column, *, nulls: Nulls = "error") -> Iterator[Parts]:
         """Pieces of reports by field, of exactly this type; ``nulls="public"`` drops reports that are null."""
         reports, _ = unwrap(owner, reports)
-        if _is_arrow(reports):
+        if is_arrow(reports):
             import pyarrow as pa
 
             chunks = [reports] if isinstance(reports, pa.Array) else reports.chunks or [pa.array([], reports.type)]
@@ -180,9 +177,7 @@ class ReportType:
 
     def _from_arrow(self, owner: str, reports: pa.Array, nulls: Nulls) -> Parts:
         check_arrow(owner, reports, nulls)
-        plain = show_nulls(reports)
-        if hasattr(plain, "dictionary"):
-            plain = plain.dictionary_decode()
+        plain = decode(reports)
         if plain is not reports:
             check_arrow(owner, plain, nulls)  # nulls of runs and dictionaries show only now
             reports = plain
@@ -229,24 +224,16 @@ class Rows:
 Sheet = Columns | Rows
 
 
-def _is_arrow(values: Any) -> bool:
-    if "pyarrow" not in sys.modules:
-        return False
-    import pyarrow as pa
-
-    return isinstance(values, pa.Array | pa.ChunkedArray)
-
-
 def _is_alike(one: pa.DataType, other: pa.DataType) -> bool:
     """Whether two types are the same up to what writers forget: names of items, absence of nulls, sizes of binaries."""
     import pyarrow as pa
 
     if pa.types.is_fixed_size_list(one) and pa.types.is_fixed_size_list(other):
-        return one.list_size == other.list_size and one.value_type == other.value_type
+        return bool(one.list_size == other.list_size and one.value_type == other.value_type)
     if pa.types.is_fixed_size_binary(other):
         is_free = pa.types.is_binary(one) or pa.types.is_large_binary(one) or pa.types.is_binary_view(one)
-        return is_free or one == other
+        return bool(is_free or one == other)
     if not (pa.types.is_struct(one) and pa.types.is_struct(other)):
-        return one == other
+        return bool(one == other)
     pairs = list(zip(one, other, strict=False))
     return one.num_fields == other.num_fields and all(a.name == b.name and _is_alike(a.type, b.type) for a, b in pairs)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastdp.columns.arrow import decode, is_arrow
 from fastdp.columns.containers import unwrap
-from fastdp.columns.numeric import check_arrow
+from fastdp.columns.numeric import check_arrow, check_sequence
 from fastdp.errors import DomainError, SchemaError
+from fastdp.typing import Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +29,7 @@ class Visits:
     lengths: np.ndarray
 
     @classmethod
-    def read(cls, owner: str, persons: Any, times: Any, size: int) -> Visits:
+    def read(cls, owner: str, persons: Column, times: Column, size: int) -> Visits:
         """From a column of integers or strings, and one of numbers or timestamps; ties keep their order."""
         names, codes = _identify(owner, persons, size)
         when = _read_times(owner, times, size)
@@ -36,26 +40,34 @@ class Visits:
 def _plain(owner: str, name: str, values: Any, size: int) -> np.ndarray:
     """A column as a numpy array of one dimension and the right length, without nulls."""
     values, _ = unwrap(owner, values)
-    if "pyarrow" in sys.modules:
-        import pyarrow as pa
-
-        if isinstance(values, pa.Array | pa.ChunkedArray):
-            check_arrow(owner, values, "error")
-            if pa.types.is_dictionary(values.type):
-                values = values.cast(values.type.value_type)
-                check_arrow(owner, values, "error")
-            values = values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()
+    if is_arrow(values):
+        values = _from_arrow(owner, values)
     if isinstance(values, list | tuple):
-        is_text = any(isinstance(value, str) for value in values)
+        is_text, given = any(isinstance(value, str) for value in values), values
         try:
             values = np.array(values, object) if is_text else np.asarray(values)
         except (ValueError, OverflowError):
             values = None
+        if values is not None and values.dtype.kind == "f":
+            check_sequence(owner, given, is_float=True)
     if isinstance(values, np.ma.MaskedArray) or not isinstance(values, np.ndarray) or values.ndim != 1:
         raise SchemaError(f"{owner}: {name} must be a column of one dimension")
     if values.size != size:
         raise SchemaError(f"{owner}: {name} must have one entry for each of the {size} points")
     return values
+
+
+def _from_arrow(owner: str, values: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    import pyarrow as pa
+
+    chunks = [values] if isinstance(values, pa.Array) else values.chunks or [pa.array([], values.type)]
+    parts = []
+    for chunk in chunks:
+        check_arrow(owner, chunk, "error")
+        plain = decode(chunk)
+        check_arrow(owner, plain, "error")  # nulls of runs and dictionaries show only now
+        parts.append(plain.to_numpy(zero_copy_only=False))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _identify(owner: str, persons: Any, size: int) -> tuple[np.ndarray, np.ndarray]:

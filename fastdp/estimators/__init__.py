@@ -1,9 +1,8 @@
 """Estimators: from counts of noisy reports back to the distribution of what was true. They draw no mechanism noise."""
 
-from fastdp.estimators.batches import ibu_many
-from fastdp.estimators.ibu import ibu
+from fastdp.estimators.estimate import estimate
+from fastdp.estimators.ibu import ibu, ibu_many
 from fastdp.estimators.inversion import invert
-from fastdp.estimators.reports import estimate
 from fastdp.estimators.result import Estimate
 from fastdp.estimators.simplex import clip_simplex, project_simplex
 

@@ -7,34 +7,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fastdp import validation
-from fastdp.channels import Channel, GeometricChannel, KRRChannel
+from fastdp.channels import Channel, KRRChannel
 from fastdp.errors import ParameterError
-from fastdp.estimators.accelerate import run_em, run_nesterov
-from fastdp.estimators.line import run_line
-from fastdp.estimators.problem import Problem, read_counts, read_start
+from fastdp.estimators.intervals.spread import likelihood_spread, with_spread
+from fastdp.estimators.likelihood.batches import maximise_each
+from fastdp.estimators.likelihood.maximise import METHODS, krr_likeliest, maximise
+from fastdp.estimators.likelihood.problem import Problem, check_possible, plain_channel, read_counts, read_start
+from fastdp.estimators.likelihood.search import Callback
 from fastdp.estimators.result import Estimate
-from fastdp.estimators.run import Callback, Run, StopRun
-from fastdp.estimators.second_order import run_interior, run_second_order
-from fastdp.kernels.simplex import fill_krr_likeliest
-
-METHODS = ("auto", "em", "nesterov", "second-order")
-MOST_EVALUATIONS = 100_000
-"""Gradients that a run without a limit of its own takes at most."""
-MOST_ROUNDS = 20
-PATIENCE = 500
-FIRST_GAP = 3e-4
-FIRST_GAP_LARGE = 1e-4
-"""Where first-order steps hand over to second-order ones: from further away the support would be too large."""
-LARGE = 10_000
 
 
 def ibu(
-    channel: Channel | Sequence[tuple[Channel, Any]],
-    counts: Any = None,
+    channel: Channel | np.ndarray | Sequence[Any],
+    counts: ArrayLike | None = None,
     *,
-    start: Any = None,
+    start: ArrayLike | None = None,
     tolerance: float = 1e-6,
     max_iterations: int | None = None,
     method: str = "auto",
@@ -42,6 +32,8 @@ def ibu(
     progress: bool | None = None,
 ) -> Any:
     """The distribution of inputs that makes the counts of outputs likeliest, as an :class:`Estimate`.
+
+    ``channel`` may be a plain matrix, inputs by outputs.
 
     Its ``gap`` is a certificate: no distribution has a mean log-likelihood per report that is more than ``gap`` better.
     ``method="auto"`` stops when the gap is at most ``tolerance``: in closed form for k-RR, by a banded interior-point
@@ -55,6 +47,26 @@ def ibu(
     after each gradient with the best so far; ``progress=False`` hides the bar that long runs show on a terminal.
 
     The likeliest distribution of few reports can be far from the truth: :func:`estimate` regularises.
+
+    Parameters
+    ----------
+    channel
+        The channel, its matrix of inputs by outputs, or a list of pairs (channel, counts).
+    counts
+        How often each output was reported; a matrix has one row per group.
+    start
+        Probabilities > 0 to start from; uniform by default.
+    tolerance
+        The gap at which to stop, in mean log-likelihood per report.
+    max_iterations
+        The most gradients, or the exact number of steps of ``"em"``.
+    method
+        ``"auto"``, ``"em"``, ``"nesterov"`` or ``"second-order"``.
+    callback
+        Called after each gradient with the number of it, the best point, its gap and its log-likelihood.
+    progress
+        Whether to show a bar; by default on a terminal, after two seconds.
+
     [Agrawal, Aggarwal 2001; ElSalamouny, Palamidessi 2020]
 
     >>> from fastdp.channels import KRRChannel
@@ -72,9 +84,7 @@ def ibu(
     if max_iterations is not None and (method != "em" or max_iterations != 0):
         max_iterations = validation.positive_integer("ibu", "max_iterations", max_iterations)
     parts = _read_parts(channel, counts)
-    if len(parts) == 1 and np.ndim(parts[0][1]) == 2:
-        from fastdp.estimators.batches import ibu_many
-
+    if len(parts) == 1 and _dimensions(parts[0][1]) == 2:
         if callback is not None:
             raise ParameterError("ibu: callback is for one vector of counts; call ibu for each row")
         return ibu_many(
@@ -82,41 +92,43 @@ def ibu(
         )
     problem = Problem("ibu", parts)
     p = read_start("ibu", start, problem.size)
-    return maximise(
+    found = maximise(
         problem, p, tolerance=tolerance, limit=max_iterations, method=method, callback=callback, progress=progress
     )
+    return with_spread(found, problem)
 
 
 def _is_vector(counts: Any) -> bool:
-    return counts.ndim == 1 if isinstance(counts, np.ndarray) else np.ndim(counts) == 1
+    return _dimensions(counts) == 1
+
+
+def _dimensions(counts: Any) -> int:
+    """The dimensions of counts; 0 for ragged rows, which are refused where counts are read."""
+    try:
+        return counts.ndim if isinstance(counts, np.ndarray) else np.ndim(counts)
+    except ValueError:
+        return 0
 
 
 def _read_parts(channel: Any, counts: Any) -> list[tuple[Channel, Any]]:
     if isinstance(channel, Channel) or counts is not None:
-        return [(channel, counts)]
+        return [(plain_channel("ibu", channel), counts)]
     if not isinstance(channel, Sequence) or not all(isinstance(part, Sequence) and len(part) == 2 for part in channel):
         raise ParameterError("ibu: give a channel and its counts, or a list of such pairs")
-    return [(part[0], part[1]) for part in channel]
+    return [(plain_channel("ibu", part[0]), part[1]) for part in channel]
 
 
 def _krr(channel: KRRChannel, counts: Any) -> Estimate:
-    """The closed form; one pass and few calls, since it takes only microseconds."""
+    """The closed form, or what takes its place where there is none."""
     values = np.asarray(counts)
-    row = channel.row(0)
-    size = row.size
-    if values.shape != row.shape or values.dtype.kind not in "iuf":
-        values = read_counts("ibu", counts, size)
+    if values.shape != (channel.shape[1],) or values.dtype.kind not in "iuf":
+        values = read_counts("ibu", counts, channel.shape[1])
     values = values.astype(np.float64)
-    p, q = row.item(0), row.item(-1) if size > 1 else 0.0
-    if not p > q:
-        return maximise(Problem("ibu", [(channel, values)]), read_start("ibu", None, size))
-    out, summary = np.empty(size), np.empty(3)
-    fill_krr_likeliest(values, p, q, row, out, summary)
-    n, likelihood, largest = summary.tolist()
-    if not 0 < n < math.inf:
-        read_counts("ibu", counts, size)  # says what is wrong
-    gap = max(0.0, math.log(largest))
-    return Estimate(out, gap, likelihood, 0, "closed form of k-RR", n, None, _KrrSource(channel, values))
+    found = krr_likeliest(channel, values, _KrrSource(channel, values))
+    if found is not None:
+        return found
+    problem = Problem("ibu", [(channel, read_counts("ibu", counts, channel.shape[1]))])  # says what is wrong
+    return with_spread(maximise(problem, read_start("ibu", None, problem.size)), problem)
 
 
 class _KrrSource:
@@ -128,80 +140,55 @@ class _KrrSource:
         self._channel, self._counts = channel, counts
 
     def __call__(self, estimate: Estimate) -> Any:
-        from fastdp.estimators.intervals import likelihood_spread
-
         return likelihood_spread(Problem("ibu", [(self._channel, self._counts)]))(estimate)
 
 
-def maximise(
-    problem: Problem,
-    p: np.ndarray,
+def ibu_many(
+    channel: Channel,
+    counts: ArrayLike,
     *,
+    start: ArrayLike | None = None,
     tolerance: float = 1e-6,
-    limit: int | None = None,
+    max_iterations: int | None = None,
     method: str = "auto",
-    callback: Callback | None = None,
-    progress: bool | None = None,
-) -> Estimate:
-    """The likeliest distribution for a checked problem, from a start inside the simplex."""
-    exact = method == "em" and limit is not None
-    told = None
-    if callback is not None:
+) -> list[Estimate]:
+    """An estimate for each row of a matrix of counts, as :func:`ibu` would give.
 
-        def told(iteration: int, best: np.ndarray, gap: float, likelihood: float) -> None:
-            callback(iteration, best, gap, likelihood * problem.n)
+    First-order steps of all rows are matrix products. With ``method="auto"`` rows go on alone, by second-order steps,
+    once they are near; closed forms are taken where there are.
 
-    run = Run(
-        problem,
-        tolerance=-1.0 if exact else tolerance,
-        limit=None if exact else limit or MOST_EVALUATIONS,
-        callback=told,
-        progress=progress,
-    )
-    name = {"em": "EM", "nesterov": "accelerated first order"}.get(method, "accelerated first and second order")
-    try:
-        if method == "em":
-            run_em(run, p, limit)
-        elif method == "nesterov":
-            run_nesterov(run, p, 0.0)
-        else:
-            if method == "auto" and len(problem.channels) == 1 and isinstance(problem.channels[0], GeometricChannel):
-                name = "interior point on a line"
-                run_line(run, problem.channels[0])
-            else:
-                run_nesterov(run, p, _first_gap(problem))
-            _finish(run)
-    except StopRun:
-        pass
-    except KeyboardInterrupt:
-        name += ", interrupted"
-    finally:
-        run.close()
-    if run.likelihood == -math.inf:  # not one gradient was finite, or none was taken
-        run.p = p
-    iterations = limit if exact and "interrupted" not in name and limit is not None else run.evaluations
-    from fastdp.estimators.intervals import likelihood_spread
+    Parameters
+    ----------
+    channel
+        A channel, or its matrix, inputs by outputs.
+    counts
+        One row of counts of the channel's outputs per estimate.
+    start
+        The distribution to start from; uniform by default.
+    tolerance
+        The gap to the maximum, in mean log-likelihood per report, at which a row stops.
+    max_iterations
+        The largest number of iterations.
+    method
+        As in `ibu`.
 
-    return Estimate(
-        run.p, run.gap, run.likelihood * problem.n, iterations, name, problem.n, None, likelihood_spread(problem)
-    )
-
-
-def _first_gap(problem: Problem) -> float:
-    return FIRST_GAP_LARGE if problem.size >= LARGE else FIRST_GAP
-
-
-def _finish(run: Run) -> None:
-    """Second-order steps; where they do not get on, an interior-point method, or more first-order steps before them."""
-    idle = 0
-    for _ in range(MOST_ROUNDS):
-        gap, likelihood = run.gap, run.likelihood
-        run_second_order(run)
-        run_interior(run)
-        run_second_order(run)
-        start = np.maximum(run.p, 1e-12 / run.problem.size)
-        run_nesterov(run, start / start.sum(), run.gap / 10, PATIENCE)
-        got_on = run.gap < 0.9 * gap or run.likelihood > likelihood + 1e-13 * (1 + abs(likelihood))
-        idle = 0 if got_on else idle + 1
-        if idle == 2:
-            return  # the limit of the channel's own precision
+    >>> from fastdp.channels import DenseChannel
+    >>> rows = ibu_many(DenseChannel([[0.75, 0.25], [0.25, 0.75]]), [[60, 40], [50, 50]])
+    >>> [row.distribution.round(3).tolist() for row in rows]
+    [[0.7, 0.3], [0.5, 0.5]]
+    """
+    validation.one_of("ibu_many", "method", method, METHODS)
+    if not isinstance(channel, Channel):
+        raise ParameterError(f"ibu_many: channel must be a Channel, got {type(channel).__name__}")
+    if max_iterations is not None:
+        max_iterations = validation.positive_integer("ibu_many", "max_iterations", max_iterations)
+    matrix = read_counts("ibu_many", counts, channel.shape[1], dimensions=2)
+    if not len(matrix):
+        return []
+    if method == "auto" and start is None and type(channel) is KRRChannel:
+        return [ibu(channel, row) for row in matrix]
+    check_possible("ibu_many", channel, matrix)
+    problems = [Problem("ibu_many", [(channel, row)], is_checked=True) for row in matrix]
+    p = read_start("ibu_many", start, channel.shape[0])
+    found = maximise_each(problems, p, tolerance, max_iterations, method)
+    return [with_spread(estimate, one) for estimate, one in zip(found, problems, strict=True)]

@@ -6,13 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fastdp import validation
 from fastdp.channels import LARGEST_DENSE, Channel, GeometricChannel, GridChannel, KRRChannel
 from fastdp.channels.hadamard import HadamardChannel
 from fastdp.errors import NotIdentifiableError, ParameterError
-from fastdp.estimators.deconvolution import deconvolve
-from fastdp.estimators.problem import read_counts
+from fastdp.estimators.likelihood.deconvolution import deconvolve
+from fastdp.estimators.likelihood.problem import plain_channel, read_counts
 from fastdp.estimators.simplex import clip_simplex, project_simplex
 
 LARGEST_CONDITION = 1e12
@@ -21,13 +22,22 @@ LARGEST_WRITTEN = 2_000
 """Cells of a map whose channel is written out: a second."""
 
 
-def invert(channel: Channel, counts: Any, project: str | None = None) -> np.ndarray:
+def invert(channel: Channel | Any, counts: ArrayLike, project: str | None = None) -> np.ndarray:
     """The solution p of p C = counts / n, unbiased; least squares where there are more outputs than inputs.
 
-    It may hold negative numbers. ``project="clip"`` sets them to 0 and divides by the sum, ``"simplex"`` takes the
-    nearest distribution. O(k) for k-RR and for the geometric on a line, O(k log k) for
-    Hadamard response, some tens of products for grids of more than 2,000 cells, O(k**3) otherwise. A channel whose rows
-    depend on each other, or nearly, is refused: then only :func:`ibu` helps.
+    ``channel`` may be a plain matrix, inputs by outputs. The solution may be negative: ``project="clip"`` sets such
+    entries to 0 and divides by the sum, ``"simplex"`` takes the nearest distribution. O(k) for k-RR and for the
+    geometric on a line, O(k log k) for Hadamard response, some tens of products for grids of more than 2,000 cells,
+    O(k**3) otherwise. A channel whose rows depend on each other, or nearly, is refused: then only :func:`ibu` helps.
+
+    Parameters
+    ----------
+    channel
+        A channel, or its matrix, inputs by outputs.
+    counts
+        How many reports are each output of the channel.
+    project
+        "simplex" or "clip" for probabilities, None for the unbiased estimate.
 
     >>> from fastdp.channels import KRRChannel
     >>> survey = KRRChannel(2, 0.75, 0.25)
@@ -38,8 +48,9 @@ def invert(channel: Channel, counts: Any, project: str | None = None) -> np.ndar
     >>> invert(survey, [80, 20], project="simplex").tolist()
     [1.0, 0.0]
     """
+    channel = plain_channel("invert", channel)
     if not isinstance(channel, Channel):
-        raise ParameterError(f"invert: channel must be a Channel, got {type(channel).__name__}")
+        raise ParameterError(f"invert: channel must be a Channel or a matrix, got {type(channel).__name__}")
     if project is not None:
         validation.one_of("invert", "project", project, ("clip", "simplex"))
     counts = read_counts("invert", counts, channel.shape[1])
@@ -98,7 +109,8 @@ def _invert_hadamard(channel: HadamardChannel, shares: np.ndarray) -> np.ndarray
     if contrast * contrast * LARGEST_CONDITION <= 1:
         raise _unidentifiable("has nearly equal rows")
     sums = outputs * channel.backward(shares)
-    return (sums - sums.sum() / (contrast * contrast + inputs)) / (contrast * contrast)
+    solved: np.ndarray = (sums - sums.sum() / (contrast * contrast + inputs)) / (contrast * contrast)
+    return solved
 
 
 def _invert_map(channel: GridChannel, shares: np.ndarray) -> np.ndarray:
@@ -125,10 +137,10 @@ def _solve(channel: Channel, shares: np.ndarray) -> np.ndarray:
         condition = np.abs(matrix).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
         if not condition <= LARGEST_CONDITION:
             raise _unidentifiable(f"is ill-conditioned ({condition:.0e})")
-        p = shares @ inverse
-        p += (shares - p @ matrix) @ inverse  # one step of refinement
-        return p
-    p, _, rank, singular = np.linalg.lstsq(matrix.T, shares, rcond=None)
+        solved: np.ndarray = shares @ inverse
+        solved += (shares - solved @ matrix) @ inverse  # one step of refinement
+        return solved
+    solved, _, rank, singular = np.linalg.lstsq(matrix.T, shares, rcond=None)
     if rank < inputs or singular[0] > LARGEST_CONDITION * singular[-1]:
         raise _unidentifiable("has rows that depend on each other")
-    return p
+    return solved

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from fastdp import rounding, validation
+from fastdp import validation
 from fastdp.errors import ParameterError
-from fastdp.estimators.reports import estimate
+from fastdp.estimators.estimate import estimate
 from fastdp.estimators.result import Estimate
-from fastdp.privacy import Privacy
+from fastdp.mechanisms.base import FiniteMechanism
+from fastdp.privacy import Privacy, compose
+from fastdp.typing import Numbers
+
+
+@runtime_checkable
+class ForPrior(Protocol):
+    """A mechanism that can be made for another prior."""
+
+    def for_prior(self, prior: Numbers) -> Any:
+        """The same mechanism made for another prior."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +72,21 @@ def privic(
     reports compose, and ``privacy`` is the sum over all rounds. What is estimated, and the later mechanisms, are
     computed from private reports and cost nothing more. [Biswas, Palamidessi 2023]
 
+    Parameters
+    ----------
+    mechanism
+        The first mechanism, with ``for_prior``.
+    collect
+        Called with a mechanism, returns a batch of its reports.
+    rounds
+        The number of rounds.
+    people
+        "fresh" if no person is in two rounds, "same" if people may be in all.
+    pool
+        Estimate from the reports of all rounds so far, not of the last one alone.
+    regularize
+        As in `estimate`; None for the maximum likelihood.
+
     >>> import numpy as np
     >>> import fastdp as fd
     >>> start = fd.BlahutArimoto(prior=[1, 1, 1], distance=[[0, 1, 2], [1, 0, 1], [2, 1, 0]], beta=1.0)
@@ -79,12 +103,11 @@ def privic(
         validation.one_of("privic", "regularize", regularize, ("cv", "early", "smooth"))
     if not callable(collect) or not isinstance(pool, bool):
         raise ParameterError("privic: collect must be a function of the mechanism, and pool True or False")
-    for name in ("for_prior", "count_outputs", "channel"):
-        if not hasattr(mechanism, name):
-            raise ParameterError(
-                f"privic: mechanism must be one for a prior, such as BlahutArimoto; {type(mechanism).__name__} has no "
-                f"{name}"
-            )
+    if not isinstance(mechanism, FiniteMechanism) or not isinstance(mechanism, ForPrior):
+        raise ParameterError(
+            f"privic: mechanism must be one for a prior, such as BlahutArimoto; {type(mechanism).__name__} has no "
+            "for_prior"
+        )
     parts: list[tuple[Any, np.ndarray]] = []
     done: list[PrivicRound] = []
     costs: list[Privacy] = []
@@ -105,5 +128,4 @@ def _total(costs: list[Privacy], people: str) -> Privacy:
     dearest = max(costs, key=lambda cost: cost.epsilon or 0.0)
     if people == "fresh":
         return dearest
-    together = sum((Fraction(cost.epsilon or 0.0) for cost in costs), Fraction())
-    return replace(dearest, epsilon=rounding.float_up(together))
+    return replace(dearest, epsilon=compose(costs, owner="privic").epsilon)

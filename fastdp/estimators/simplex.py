@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fastdp.errors import ParameterError
-from fastdp.kernels.simplex import apply_simplex
+from fastdp.kernels.products.simplex import apply_simplex
 
 
-def project_simplex(values: Any) -> np.ndarray:
+def project_simplex(values: ArrayLike) -> np.ndarray:
     """The distribution nearest to ``values`` in Euclidean distance; linear time. [Condat 2016]
+
+    Parameters
+    ----------
+    values
+        Any finite numbers.
 
     >>> project_simplex([1.1, -0.1]).tolist()
     [1.0, 0.0]
@@ -22,8 +26,13 @@ def project_simplex(values: Any) -> np.ndarray:
     return _normalised(_filtered(point))
 
 
-def clip_simplex(values: Any) -> np.ndarray:
+def clip_simplex(values: ArrayLike) -> np.ndarray:
     """``values`` with negative ones set to 0, divided by their sum.
+
+    Parameters
+    ----------
+    values
+        Any finite numbers.
 
     >>> clip_simplex([0.9, 0.3, -0.2]).tolist()
     [0.75, 0.25, 0.0]
@@ -46,7 +55,7 @@ def _normalised(point: np.ndarray) -> np.ndarray:
     return point
 
 
-def _read(owner: str, values: Any) -> np.ndarray:
+def _read(owner: str, values: ArrayLike) -> np.ndarray:
     try:
         point = np.asarray(values, np.float64)
     except (TypeError, ValueError):

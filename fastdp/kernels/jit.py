@@ -1,9 +1,10 @@
 """Compiler defaults and the compile cache: every kernel is made by :func:`kernel`.
 
 The cache folder is named by a digest of all the kernel sources and the package version. Numba's own cache looks only at
-the file of the function it compiles, so a change in a callee would leave stale noise code behind; here any change in
-``fastdp/kernels/`` starts a fresh folder. The folder must belong to the user and be writable by nobody else, because
-cached code is unpickled; where no such folder can be had, kernels compile afresh in each process.
+the file of the function it compiles, so a change in a callee would leave stale noise code behind; here any change below
+``fastdp/kernels/`` starts a fresh folder, and kernels import nothing from elsewhere. The folder must belong to the
+user and be writable by nobody else, because cached code is unpickled; where no such folder can be had, kernels compile
+afresh in each process.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ never allocate, so they need no reference counts: without them rare lanes run 2.
 @functools.cache
 def source_digest() -> str:
     """A digest of the package version and of every file of the compiled core."""
-    digest = hashlib.blake2b(__version__.encode(), digest_size=10)
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    digest, root = hashlib.blake2b(__version__.encode(), digest_size=10), Path(__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
@@ -75,7 +76,8 @@ class _Locator(caching._CacheLocator):  # noqa: SLF001  (numba offers no public 
         return source_digest()
 
     def get_disambiguator(self) -> str:
-        return str(self._function.__code__.co_firstlineno)
+        """What tells entries apart: the names numba gives them have no folder in them."""
+        return f"{self._function.__module__}-{self._function.__code__.co_firstlineno}"
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], _path: str) -> _Locator | None:

@@ -1,4 +1,4 @@
-"""Places: grids over the map, the heat map behind noisy reports, and the experiment that compares mechanisms on it."""
+"""Places: grids over the map, the heat map behind noisy reports, and the experiment that compares mechanisms."""
 
 from fastdp.locations.errors import MapErrors, compare
 from fastdp.locations.grid import Grid

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fastdp.errors import ParameterError
-from fastdp.estimators.reports import estimate
+from fastdp.estimators.estimate import estimate
 from fastdp.locations.errors import MapErrors, compare, gather
 from fastdp.locations.grid import Grid
 from fastdp.locations.mechanisms import channel_on, make_mechanism

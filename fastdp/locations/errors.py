@@ -13,6 +13,7 @@ from fastdp.errors import ParameterError
 from fastdp.locations.grid import Grid
 from fastdp.measures import total_variation, wasserstein
 from fastdp.measures.transport import LARGEST_PROGRAM
+from fastdp.typing import Matrix, Numbers
 
 LARGEST_TRANSPORT = 10_000_000
 """Pairs of cells between which mass may be carried; two seconds."""
@@ -45,12 +46,22 @@ class MapErrors:
         }
 
 
-def compare(grid: Grid, given: Any, truth: Any) -> MapErrors:
-    """The errors of a map of counts or parts against a true one."""
+def compare(grid: Grid, given: Matrix | Numbers, truth: Matrix | Numbers) -> MapErrors:
+    """The errors of a map of counts or parts against a true one.
+
+    Parameters
+    ----------
+    grid
+        The grid of both maps.
+    given
+        A map, as counts or shares.
+    truth
+        The true map, as counts or shares.
+    """
     return compare_all(grid, {"map": given}, truth)["map"]
 
 
-def compare_all(grid: Grid, maps: Mapping[str, Any], truth: Any) -> dict[str, MapErrors]:
+def compare_all(grid: Grid, maps: Mapping[str, Any], truth: Matrix | Numbers) -> dict[str, MapErrors]:
     """The errors of several maps, by name, against a true one; earth mover's distances between blocks of one size."""
     true, shares = _shares(grid, truth), {name: _shares(grid, given) for name, given in maps.items()}
     blocks = max((_smallest_blocks(one, true) for one in shares.values()), default=1)
@@ -71,7 +82,8 @@ def _shares(grid: Grid, given: Any) -> np.ndarray:
         raise ParameterError(f"compare: a map must hold numbers >= 0, as many as the grid, {grid.shape}")
     if not cells.sum() > 0:
         raise ParameterError("compare: a map must not be empty")
-    return (cells / cells.sum()).reshape(grid.shape)
+    shares: np.ndarray = (cells / cells.sum()).reshape(grid.shape)
+    return shares
 
 
 def _solver() -> int | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,13 @@ import numpy as np
 from fastdp import validation
 from fastdp.columns.numeric import read_numeric
 from fastdp.errors import DomainError, ParameterError
-from fastdp.kernels.counts import count_codes
-from fastdp.kernels.places import NOT_A_PLACE, count_places, fill_cells, fill_plane, mark_inside
+from fastdp.kernels.local.count_codes import count_codes
+from fastdp.kernels.metric.map_cells import count_places, fill_cells, mark_inside
+from fastdp.mechanisms.annotations import UNSET, OptionalPair, Pair, Parameter, frozen
 from fastdp.parallel import BLOCK
 from fastdp.plane import Plane
 from fastdp.quantities import METRES, parse_length
+from fastdp.typing import Column
 
 LARGEST_GRID = 1 << 18
 """Cells: 512 by 512."""
@@ -24,13 +26,24 @@ LARGEST_EXTENT = 2.0e6
 """Metres across: half of it is well within what the touching plane shows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(with_repr=True)
 class Grid:
     """Square cells that cover x and y, two pairs of bounds; numbered row by row from the top left, north up.
 
     ``cell`` is a side, in ``unit`` or as a text such as "250m". Bounds are widened, alike on both sides, to whole
     cells. :meth:`over` covers latitudes and longitudes instead, on the plane that touches the globe in their middle.
     All of it is public: choose it without looking at the data.
+
+    Parameters
+    ----------
+    x, y
+        The bounds (low, high) of each coordinate.
+    cell
+        The side of a cell, in ``unit`` or as a text such as "250m".
+    unit
+        The unit of the coordinates.
+    origin
+        The latitude and longitude where the plane touches the globe.
 
     >>> grid = Grid.over(latitude=(48.85, 48.88), longitude=(2.32, 2.36), cell="250m")
     >>> grid.shape
@@ -39,11 +52,11 @@ class Grid:
     2
     """
 
-    x: Any
-    y: Any
-    cell: Any
-    unit: Any = "m"
-    origin: Any = None
+    x: Pair
+    y: Pair
+    cell: Parameter[float | str, float]
+    unit: str = "m"
+    origin: OptionalPair = UNSET
     shape: tuple[int, int] = field(init=False)
     """Rows and columns."""
 
@@ -67,7 +80,7 @@ class Grid:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def over(cls, *, latitude: Any, longitude: Any, cell: Any, unit: str = "m") -> Grid:
+    def over(cls, *, latitude: Sequence[float], longitude: Sequence[float], cell: float | str, unit: str = "m") -> Grid:
         """The grid over two pairs of bounds; longitudes from the west to the east, also over the date line."""
         south, north = validation.bounds("Grid", latitude, integers=False)
         if not isinstance(longitude, tuple | list) or len(longitude) != 2:
@@ -117,24 +130,13 @@ class Grid:
             raise ParameterError("Grid: latitudes and longitudes need a grid made by Grid.over")
         return Plane("Grid", *self.origin)
 
-    def project(self, latitude: Any, longitude: Any, *, far: str = "refuse") -> tuple[np.ndarray, np.ndarray]:
+    def project(self, latitude: Column, longitude: Column, *, far: str = "refuse") -> tuple[np.ndarray, np.ndarray]:
         """Coordinates x and y of points on the globe; those on its other side are refused, or ``far="infinite"``."""
         validation.one_of("Grid", "far", far, ("refuse", "infinite"))
-        frame, scale = self._plane().frame, 1 / METRES[self.unit]
-        latitude, longitude = _flat(latitude, longitude)
-        x, y = np.empty(latitude.size), np.empty(latitude.size)
-        bad = 0
-        for part in _blocks(x.size):
-            bad |= fill_plane(latitude[part], longitude[part], frame, scale, x[part], y[part])
-        if bad & NOT_A_PLACE:
-            raise DomainError(
-                "Grid: latitudes must be from -90 to 90 and longitudes from -180 to 180, without NaN; values withheld"
-            )
-        if bad and far == "refuse":
-            raise DomainError('Grid: points lie on the other side of the globe; leave them out, as outside="drop" does')
-        return x, y
+        plane = self._plane()
+        return project("Grid", plane, self.unit, *_flat(latitude, longitude), refuse_far=far == "refuse")
 
-    def count(self, x: Any, y: Any, *, outside: str = "clamp") -> np.ndarray:
+    def count(self, x: Column, y: Column, *, outside: str = "clamp") -> np.ndarray:
         """How many points are in each cell; those outside count for the nearest of the border, or not (``"drop"``)."""
         drop = validation.one_of("Grid", "outside", outside, ("clamp", "drop")) == "drop"
         counts = np.zeros(self.size, np.int64)
@@ -142,37 +144,38 @@ class Grid:
         bad = 0
         for part in _blocks(x.size):
             bad |= count_places(x[part], y[part], *self._frame(), drop, counts)
-        _refuse(bad)
+        _refuse("Grid", bad)
         return counts.reshape(self.shape)
 
-    def count_latlon(self, latitude: Any, longitude: Any, *, outside: str = "clamp") -> np.ndarray:
+    def count_latlon(self, latitude: Column, longitude: Column, *, outside: str = "clamp") -> np.ndarray:
         """The same for points on the globe."""
         far = "infinite" if outside == "drop" else "refuse"
         return self.count(*self.project(latitude, longitude, far=far), outside=outside)
 
-    def count_cells(self, cells: Any) -> np.ndarray:
+    def count_cells(self, cells: Column) -> np.ndarray:
         """How often each cell is reported, by its number."""
         counts = np.zeros((4, self.size), np.int64)
-        for piece in read_numeric("Grid", cells, "integer").pieces:
-            flat = np.ascontiguousarray(piece.reshape(-1))
-            if flat.dtype == np.uint64:  # beyond int64 they become negative, which is no cell either
-                flat = flat.view(np.int64)
+        column = read_numeric("Grid", cells, "integer")
+        for block in column.blocks("Grid"):
+            # beyond int64 they become negative, which is no cell either
+            flat = block.view(np.int64) if block.dtype == np.uint64 else block
             if count_codes(flat, np.uint64(self.size), counts):
                 raise DomainError("Grid: there are cells outside the grid; values withheld")
-        return counts.sum(axis=0).reshape(self.shape)
+        total: np.ndarray = counts.sum(axis=0).reshape(self.shape)
+        return total
 
-    def cells(self, x: Any, y: Any) -> np.ndarray:
+    def cells(self, x: Column, y: Column) -> np.ndarray:
         """The number of each point's cell, or of the nearest of the border."""
         x, y = _flat(x, y)
         out = np.empty(x.size, np.int64)
-        _refuse(fill_cells(x, y, *self._frame(), out))
+        _refuse("Grid", fill_cells(x, y, *self._frame(), out))
         return out
 
-    def inside(self, x: Any, y: Any) -> np.ndarray:
+    def inside(self, x: Column, y: Column) -> np.ndarray:
         """Which points are inside."""
         x, y = _flat(x, y)
         out = np.empty(x.size, np.bool_)
-        refuse_nan(x, y)
+        refuse_nan("Grid", x, y)
         mark_inside(x, y, *self._frame(), out)
         return out
 
@@ -187,10 +190,7 @@ def _widen(low: float, high: float, length: float) -> tuple[float, float]:
 
 def _flat(*columns: Any) -> list[np.ndarray]:
     """Columns of equal length as float64."""
-    flat = []
-    for column in columns:
-        pieces = [np.asarray(piece, np.float64).reshape(-1) for piece in read_numeric("Grid", column, "float").pieces]
-        flat.append(np.ascontiguousarray(pieces[0] if len(pieces) == 1 else np.concatenate(pieces)))
+    flat = [read_numeric("Grid", column, "float").flat("Grid") for column in columns]
     if len({column.size for column in flat}) > 1:
         raise ParameterError("Grid: both coordinates must have the same length")
     return flat
@@ -201,11 +201,21 @@ def _blocks(size: int) -> Iterator[slice]:
     return (slice(start, start + BLOCK) for start in range(0, size, BLOCK))
 
 
-def refuse_nan(*columns: np.ndarray) -> None:
+def project(
+    owner: str, plane: Plane, unit: str, latitude: np.ndarray, longitude: np.ndarray, *, refuse_far: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates x and y on a plane; points on the globe's other side are refused, or infinite."""
+    x, y, behind = plane.locate(latitude, longitude, scale=1 / METRES[unit])
+    if behind and refuse_far:
+        raise DomainError(f'{owner}: points lie on the other side of the globe; leave them out, as outside="drop" does')
+    return x, y
+
+
+def refuse_nan(owner: str, *columns: np.ndarray) -> None:
     """Refuse coordinates that are NaN."""
-    _refuse(int(any(np.isnan(column).any() for column in columns)))
+    _refuse(owner, int(any(np.isnan(column).any() for column in columns)))
 
 
-def _refuse(bad: int) -> None:
+def _refuse(owner: str, bad: int) -> None:
     if bad:
-        raise DomainError("Grid: there are coordinates that are NaN; values withheld")
+        raise DomainError(f"{owner}: there are coordinates that are NaN; values withheld")

@@ -10,6 +10,7 @@ what it gives is the map. The update is iterated 300 times for the first and 500
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +26,10 @@ from fastdp.locations.heat import heat_map
 from fastdp.locations.mechanisms import channel_on
 from fastdp.locations.survey import open_places
 from fastdp.locations.synthetic import clustered_checkins
-from fastdp.mechanisms.krr import KRR
-from fastdp.mechanisms.planar_laplace import PlanarLaplace
+from fastdp.mechanisms.local.krr import KRR
+from fastdp.mechanisms.metric.planar_laplace import PlanarLaplace
 from fastdp.random.rng import Rng
+from fastdp.renamed import renamed
 
 SIDE = 3000.0
 CELL = 150.0
@@ -115,41 +117,55 @@ class CityResult:
         }
 
 
+@renamed(told="progress")
 def lecture(
-    data: Any = None,
+    data: str | os.PathLike[str] | None = None,
     *,
     cell: float = CELL,
     runs: int = 3,
     rng: Rng | None = None,
-    told: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> list[CityResult]:
     """Both mechanisms on both cities, in squares of 3 x 3 km, with up to 10,000 check-ins of each.
 
     ``data`` is the folder with the files of check-ins, CSV with the columns latitude and longitude; synthetic ones
-    stand in for files that are not there. Each run draws its sample of check-ins and its noise anew. ``told`` hears
-    what is being done.
+    stand in for files that are not there. Each run draws its sample of check-ins and its noise anew.
+
+    Parameters
+    ----------
+    data
+        The folder with the files of check-ins; synthetic ones without it.
+    cell
+        The side of a cell in metres.
+    runs
+        The number of runs, each with a sample and noise of its own.
+    rng
+        The source of noise.
+    progress
+        Called with a line of text at the start of each run.
     """
     runs = validation.positive_integer("lecture", "runs", runs)
     folder = None if data is None else Path(data)
     if folder is not None and not folder.is_dir():
         raise ParameterError("lecture: data must be a folder that exists; without it check-ins are synthetic")
     rng = rng if rng is not None else Rng()
-    return [_run_city(city, folder, cell, runs, rng, told or (lambda _: None)) for city in CITIES]
+    return [_run_city(city, folder, cell, runs, rng, progress or (lambda _: None)) for city in CITIES]
 
 
 def _run_city(
-    city: City, folder: Path | None, cell: float, runs: int, rng: Rng, told: Callable[[str], None]
+    city: City, folder: Path | None, cell: float, runs: int, rng: Rng, progress: Callable[[str], None]
 ) -> CityResult:
     half = SIDE / 2
     grid = Grid(x=(-half, half), y=(-half, half), cell=cell, origin=city.middle)
     file = None if folder is None else folder / city.file
-    is_real = file is not None and file.is_file()
-    x, y = load_checkins(file, grid) if is_real else clustered_checkins(grid, MOST, seed=city.seed)
+    if file is not None and not file.is_file():
+        file = None
+    x, y = clustered_checkins(grid, MOST, seed=city.seed) if file is None else load_checkins(file, grid)
     planar = PlanarLaplace(epsilon=EPSILON_KRR / REACH, unit="m", region=grid.bounds)
     krr = KRR(epsilon=EPSILON_KRR, domain=grid.size)
     found, first = [], None
     for run in range(runs):
-        told(f"{city.name}, run {run + 1} of {runs}")
+        progress(f"{city.name}, run {run + 1} of {runs}")
         chosen = np.random.default_rng([city.seed, run]).permutation(x.size)[:MOST]
         xs, ys = x[chosen], y[chosen]
         truth = grid.count(xs, ys)
@@ -163,10 +179,10 @@ def _run_city(
         found.append(fits)
     assert first is not None
     privacy = {"planar": planar, "krr": krr}
-    return CityResult(city, is_real, grid, min(x.size, MOST), first, privacy, found)
+    return CityResult(city, file is not None, grid, min(x.size, MOST), first, privacy, found)
 
 
-def load_checkins(file: Any, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+def load_checkins(file: str | os.PathLike[str], grid: Grid) -> tuple[np.ndarray, np.ndarray]:
     """The check-ins inside the square."""
     columns, parts = ("latitude", "longitude"), []
     for batch in open_places(file, columns).batches(list(columns), None, []):

@@ -10,8 +10,9 @@ from fastdp.channels import Channel, GridChannel
 from fastdp.channels.planar import spread_masses
 from fastdp.errors import ParameterError
 from fastdp.locations.grid import Grid
-from fastdp.mechanisms.grid import GridLaplace
-from fastdp.mechanisms.planar_laplace import PlanarLaplace
+from fastdp.mechanisms.base import Mechanism
+from fastdp.mechanisms.metric.grid import GridLaplace
+from fastdp.mechanisms.metric.planar_laplace import PlanarLaplace
 from fastdp.quantities import METRES
 
 STEPS_PER_CELL = 32
@@ -31,7 +32,7 @@ def make_mechanism(grid: Grid, kind: str, epsilon: float) -> PlanarLaplace | Gri
     )
 
 
-def channel_on(grid: Grid, mechanism: Any) -> Channel:
+def channel_on(grid: Grid, mechanism: Mechanism | Channel) -> Channel:
     """The channel from the cell where one is to the cell of the report."""
     if isinstance(mechanism, PlanarLaplace):
         _check_region(grid, mechanism)
@@ -42,10 +43,11 @@ def channel_on(grid: Grid, mechanism: Any) -> Channel:
             )
         rate = mechanism.epsilon * grid.cell * METRES[grid.unit] / METRES[mechanism.unit]
         return GridChannel(spread_masses(rate, grid.shape), grid.shape)
-    if not isinstance(mechanism, Channel) and not hasattr(mechanism, "channel"):
+    build: Any = getattr(mechanism, "channel", None)
+    if build is None and not isinstance(mechanism, Channel):
         raise ParameterError(f"heat_map: {type(mechanism).__name__} has no channel between cells")
     shape = getattr(mechanism, "shape", None)
-    channel: Channel = mechanism if isinstance(mechanism, Channel) else mechanism.channel()
+    channel: Channel = mechanism if isinstance(mechanism, Channel) else build()
     if channel.shape != (grid.size, grid.size) or (
         not isinstance(mechanism, Channel) and shape not in {None, grid.shape}
     ):

@@ -10,17 +10,26 @@ from typing import Any
 import numpy as np
 
 from fastdp import rounding, validation
+from fastdp.columns.containers import check_known
 from fastdp.columns.numeric import read_numeric
-from fastdp.errors import DomainError, FastDPError, NotIdentifiableError, ParameterError, SchemaError
+from fastdp.errors import DomainError, NotIdentifiableError, ParameterError, SchemaError
+from fastdp.estimators.result import Interval
+from fastdp.io.base import Progress, Source, expected_rows
+from fastdp.io.open import open_source
 from fastdp.locations.curve import Curve, trace_curve
 from fastdp.locations.errors import MapErrors, compare_all
-from fastdp.locations.grid import Grid, refuse_nan
+from fastdp.locations.grid import Grid, project, refuse_nan
 from fastdp.locations.heat import heat_map
 from fastdp.locations.mechanisms import channel_on, make_mechanism
-from fastdp.mechanisms.planar_laplace import PlanarLaplace
+from fastdp.mechanisms.metric.grid import GridLaplace
+from fastdp.mechanisms.metric.planar_laplace import PlanarLaplace
+from fastdp.plane import Plane
 from fastdp.random.rng import Rng
-from fastdp.tables.sources import Progress, Source, expected_rows, open_source
+from fastdp.renamed import renamed
+from fastdp.typing import TableSource
 
+LEVEL = 0.95
+"""Of intervals."""
 ORIGINAL, NOISY, INVERSION, IBU, RESTORED = "original", "noisy", "inversion", "ibu", "restored"
 
 
@@ -32,7 +41,7 @@ class Survey:
     """
 
     grid: Grid
-    mechanism: Any
+    mechanism: PlanarLaplace | GridLaplace
     n: int
     counts: np.ndarray
     """Of reports."""
@@ -44,6 +53,8 @@ class Survey:
     curve: Curve | None
     outside: str
     is_seeded: bool
+    quadrants: dict[str, Interval] = field(default_factory=dict)
+    """Shares of the four quarters of the restored map, with intervals of 95 %; single cells have none."""
 
     @property
     def is_private(self) -> bool:
@@ -61,11 +72,12 @@ class Survey:
                 name: {"method": method} | (self.errors[name].to_dict() if name in self.errors else {})
                 for name, method in self.methods.items()
             },
+            "quadrants": {name: found._asdict() for name, found in self.quadrants.items()},
             "curve": None if self.curve is None else self.curve.to_dict(),
         }
 
 
-def describe_noise(mechanism: Any, grid: Grid) -> dict[str, Any]:
+def describe_noise(mechanism: PlanarLaplace | GridLaplace, grid: Grid) -> dict[str, Any]:
     """The guarantee and the grid, for JSON."""
     privacy = mechanism.privacy
     return {
@@ -77,37 +89,63 @@ def describe_noise(mechanism: Any, grid: Grid) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def cost_of_cell(mechanism: Any, grid: Grid) -> float:
+def cost_of_cell(mechanism: PlanarLaplace | GridLaplace, grid: Grid) -> float:
     """Epsilon between two places that are a cell's side apart."""
     if isinstance(mechanism, PlanarLaplace):
         return mechanism.epsilon_at(grid.cell)
-    return rounding.float_up(Fraction(mechanism.privacy.epsilon) * Fraction(grid.cell))
+    per_unit = mechanism.privacy.epsilon
+    assert per_unit is not None
+    return rounding.float_up(Fraction(per_unit) * Fraction(grid.cell))
 
 
+@renamed(iterations="max_iterations")
 def survey(
-    source: Any,
+    source: TableSource,
     grid: Grid,
     *,
     epsilon: float,
     columns: tuple[str, str] = ("latitude", "longitude"),
     mechanism: str = "planar",
-    iterations: int = 300,
+    max_iterations: int = 300,
     truth: bool = False,
     outside: str = "clamp",
     curve: bool = True,
     rng: Rng | None = None,
     progress: Progress | None = None,
 ) -> Survey:
-    """Sanitize the places in a table or file, and restore the map behind the reports by every method.
+    """Sanitize the locations in a table or file, and estimate the map behind the reports by every method.
 
-    ``epsilon`` is per unit of the grid. ``mechanism="planar"`` moves points by `PlanarLaplace`, clamped to the grid;
-    ``"grid"`` reports a cell for each point's cell by `GridLaplace`. ``columns`` are latitudes and longitudes, or x and
-    y if the grid has no origin. With ``truth`` the original map and errors against it are in the result, which is then
-    not private. Places outside the grid are moved onto its border; with ``outside="drop"`` they are left out, and who
-    is inside is as good as public. A batch is in memory at a time.
+    One batch is in memory at a time.
+
+    Parameters
+    ----------
+    source
+        A table, or the path of a file.
+    grid
+        The cells of the map.
+    epsilon
+        The privacy parameter per unit of the grid.
+    columns
+        Latitude and longitude, or x and y if the grid has no origin.
+    mechanism
+        "planar" moves points by `PlanarLaplace`, clamped to the grid; "grid" reports a cell for each point's cell by
+        `GridLaplace`.
+    max_iterations
+        The number of steps of the iterative Bayesian update.
+    truth
+        Put the original map and the errors against it into the result, which is then not private.
+    outside
+        "clamp" moves points outside the grid onto its border; "drop" leaves them out, so that who is inside is as good
+        as public.
+    curve
+        Whether to simulate the errors that other values of epsilon would give.
+    rng
+        The source of noise; by default keyed by the operating system.
+    progress
+        Called with the rows done and the rows in all, after every batch.
     """
     validation.one_of("survey", "outside", outside, ("clamp", "drop"))
-    iterations = validation.positive_integer("survey", "iterations", iterations)
+    max_iterations = validation.positive_integer("survey", "max_iterations", max_iterations)
     if not isinstance(grid, Grid):
         raise ParameterError("survey: grid must be a Grid")
     if not isinstance(truth, bool | np.bool_):
@@ -120,24 +158,26 @@ def survey(
         tally.add(x, y)
     if not tally.n:
         raise DomainError("survey: there is no place in the grid; nothing to estimate from")
-    maps, methods = {}, {}
+    maps, methods, quadrants = {}, {}, {}
     if tally.truth is not None:
         maps[ORIGINAL], methods[ORIGINAL] = tally.truth / tally.n, "the places as they are: not private"
     maps[NOISY], methods[NOISY] = tally.reports / tally.n, "the reports, counted"
-    for name, method, steps in ((INVERSION, "inversion", None), (IBU, "ibu", iterations), (RESTORED, "cv", None)):
+    for name, method, steps in ((INVERSION, "inversion", None), (IBU, "ibu", max_iterations), (RESTORED, "cv", None)):
         try:
-            heat = heat_map(channel, tally.reports, grid, method=method, iterations=steps)
+            heat = heat_map(channel, tally.reports, grid, method=method, max_iterations=steps)
         except NotIdentifiableError:
             methods[name] = "not solved: the noise is too wide for cells this small"
             continue
         maps[name], methods[name] = heat.restored, heat.method + (f", {steps} steps" if steps else "")
+        if name == RESTORED and min(grid.shape) > 1:
+            quadrants = heat.quadrants(LEVEL)
     errors = {}
     if truth:
         restored = {name: cells for name, cells in maps.items() if name != ORIGINAL}
         errors = compare_all(grid, restored, maps[ORIGINAL])
     basis = ORIGINAL if truth else RESTORED
     found = trace_curve(grid, mechanism, epsilon, maps[basis], tally.n, basis) if curve else None
-    return Survey(grid, noise, tally.n, tally.reports, maps, methods, errors, found, outside, rng.is_unsafe)
+    return Survey(grid, noise, tally.n, tally.reports, maps, methods, errors, found, outside, rng.is_unsafe, quadrants)
 
 
 @dataclass(slots=True)
@@ -172,19 +212,17 @@ class _Tally:
             self.reports += self.grid.count_cells(self.mechanism.randomize(self.grid.cells(x, y), rng=self.rng))
 
 
-def open_places(source: Any, columns: tuple[str, str]) -> Source:
+def open_places(source: TableSource, columns: tuple[str, str]) -> Source:
     """The table or file, if it has the two columns."""
     import pyarrow as pa
 
     if len(set(columns)) != 2:
         raise ParameterError("survey: the two coordinates must be two columns")
-    try:
-        opened = open_source(source, types=dict.fromkeys(columns, pa.float64()))
-    except FastDPError as error:
-        raise type(error)(f"survey: {str(error).removeprefix('sanitize: ')}") from None
+    opened = open_source("survey", source, types=lambda: dict.fromkeys(columns, pa.float64()))
     for name in columns:
         if opened.schema.names.count(name) != 1:
             raise SchemaError(f"survey: the table must hold column {name!r} once")
+        check_known(f"survey: column {name!r}", opened.schema.field(name).type)
     return opened
 
 
@@ -193,31 +231,24 @@ def _read(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The places of each batch, on the grid's plane."""
     opened, done = open_places(source, columns), 0
+    owner = f"survey: columns {columns[0]!r} and {columns[1]!r}"
     for batch in opened.batches(list(columns), None, []):
-        values = [_numbers(name, batch.column(name)) for name in columns]
-        try:
-            yield _on_plane(grid, values, outside)
-        except FastDPError as error:
-            what = str(error).removeprefix("Grid: ")
-            raise type(error)(f"survey: columns {columns[0]!r} and {columns[1]!r}: {what}") from None
+        yield _on_plane(owner, grid, [_numbers(name, batch.column(name)) for name in columns], outside)
         done += batch.num_rows
         if progress is not None:
             progress(done, expected_rows(opened, done))
 
 
-def _on_plane(grid: Grid, values: list[np.ndarray], outside: str) -> tuple[np.ndarray, np.ndarray]:
+def _on_plane(owner: str, grid: Grid, values: list[np.ndarray], outside: str) -> tuple[np.ndarray, np.ndarray]:
     if grid.origin is not None:
-        return grid.project(*values, far="infinite" if outside == "drop" else "refuse")
-    refuse_nan(*values)
+        plane = Plane(owner, *grid.origin)
+        return project(owner, plane, grid.unit, values[0], values[1], refuse_far=outside != "drop")
+    refuse_nan(owner, *values)
     return values[0], values[1]
 
 
 def _numbers(name: str, column: Any) -> np.ndarray:
+    owner = f"survey: column {name!r}"
     if column.null_count:
-        raise DomainError(f"survey: column {name!r} holds nulls; leave those rows out")
-    try:
-        pieces = read_numeric("survey", column, "float").pieces
-    except FastDPError as error:
-        what = str(error).removeprefix("survey: ")
-        raise type(error)(f"survey: column {name!r}: {what}") from None
-    return np.ascontiguousarray(np.asarray(pieces[0], np.float64).reshape(-1))
+        raise DomainError(f"{owner} holds nulls; leave those rows out")
+    return read_numeric(owner, column, "float").flat(owner)

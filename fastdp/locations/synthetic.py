@@ -22,6 +22,15 @@ def clustered_checkins(grid: Grid, n: int, *, seed: int) -> tuple[np.ndarray, np
     their venue, and three in twenty are anywhere at all. The same seed gives the same points; no real person is behind
     them.
 
+    Parameters
+    ----------
+    grid
+        The grid that the points lie on.
+    n
+        The number of points.
+    seed
+        The seed of the pseudo-random generator.
+
     >>> grid = Grid(x=(0, 3000), y=(0, 3000), cell=150)
     >>> x, y = clustered_checkins(grid, 1000, seed=1)
     >>> x.size, bool(grid.inside(x, y).all())
@@ -48,4 +57,5 @@ def clustered_checkins(grid: Grid, n: int, *, seed: int) -> tuple[np.ndarray, np
 
 def _zipf(count: int, power: float) -> np.ndarray:
     weights = np.arange(1, count + 1.0) ** -power
-    return weights / weights.sum()
+    shares: np.ndarray = weights / weights.sum()
+    return shares

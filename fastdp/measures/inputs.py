@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fastdp.channels import Channel, DenseChannel
 from fastdp.errors import ParameterError
 
+ChannelLike: TypeAlias = Channel | ArrayLike
+"""A channel, or its matrix of inputs by outputs."""
 SUM_TOLERANCE = 1e-9
 """How far from 1 the sum of a distribution may be."""
 
 
-def read_channel(owner: str, channel: Any) -> Channel:
+def read_channel(owner: str, channel: ChannelLike) -> Channel:
     """A channel as it is, or a matrix of inputs by outputs as a channel."""
     return channel if isinstance(channel, Channel) else DenseChannel(read_numbers(owner, "channel", channel, 2))
 
 
-def read_numbers(owner: str, name: str, value: Any, *dimensions: int) -> np.ndarray:
+def read_numbers(owner: str, name: str, value: ArrayLike, *dimensions: int) -> np.ndarray:
     """Finite numbers as float64, at least one, in one of the given numbers of dimensions."""
     try:
         given = np.asarray(value)
@@ -33,7 +36,7 @@ def read_numbers(owner: str, name: str, value: Any, *dimensions: int) -> np.ndar
     return numbers
 
 
-def read_distribution(owner: str, name: str, value: Any, size: int | None = None) -> np.ndarray:
+def read_distribution(owner: str, name: str, value: ArrayLike, size: int | None = None) -> np.ndarray:
     """Probabilities that sum to 1 within ``SUM_TOLERANCE``, as given: they are not divided by their sum."""
     numbers = read_numbers(owner, name, value, 1)
     if size is not None and numbers.size != size:
@@ -45,7 +48,7 @@ def read_distribution(owner: str, name: str, value: Any, size: int | None = None
     return numbers
 
 
-def read_pair(owner: str, p: Any, q: Any) -> tuple[np.ndarray, np.ndarray]:
+def read_pair(owner: str, p: ArrayLike, q: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Two distributions over the same values."""
     p, q = read_distribution(owner, "p", p), read_distribution(owner, "q", q)
     if p.size != q.size:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fastdp.channels import Channel
 from fastdp.errors import ParameterError
-from fastdp.measures.inputs import read_channel, read_distribution
+from fastdp.measures.inputs import ChannelLike, read_channel, read_distribution
 from fastdp.measures.joint import best_guesses, column_maxima, row_blocks
-from fastdp.measures.payoff import Payoff, function_payoff, matrix_payoff
+from fastdp.measures.payoff import Payoff, PayoffLike, function_payoff, matrix_payoff
 
 
-def prior_vulnerability(prior: Any, gain: Any = "identity") -> float:
+def prior_vulnerability(prior: ArrayLike, gain: PayoffLike = "identity") -> float:
     """What an adversary gains who knows the prior only: the largest sum over x of prior[x] gain(w, x), over guesses w.
 
     ``gain="identity"`` is a guess of the secret in one try, hence Bayes vulnerability, the largest prior probability.
@@ -22,6 +22,11 @@ def prior_vulnerability(prior: Any, gain: Any = "identity") -> float:
     (guesses, truths); guesses of a function are inputs.
 
     [Alvim, Chatzikokolakis, McIver, Morgan, Palamidessi, Smith 2020, ch. 3]
+
+    Parameters
+    ----------
+    prior, gain
+        As in `additive_leakage`.
 
     >>> prior_vulnerability([0.5, 0.25, 0.25])
     0.5
@@ -33,7 +38,7 @@ def prior_vulnerability(prior: Any, gain: Any = "identity") -> float:
     return _prior_vulnerability(prior, _read_gain(owner, gain, prior.size))
 
 
-def posterior_vulnerability(channel: Any, prior: Any, gain: Any = "identity") -> float:
+def posterior_vulnerability(channel: ChannelLike, prior: ArrayLike, gain: PayoffLike = "identity") -> float:
     """What an adversary gains who sees the output, in the mean over outputs.
 
     The sum over y of max over w of the sum over x of prior[x] C[x, y] gain(w, x); ``gain`` is that of
@@ -43,6 +48,11 @@ def posterior_vulnerability(channel: Any, prior: Any, gain: Any = "identity") ->
 
     [Alvim, Chatzikokolakis, McIver, Morgan, Palamidessi, Smith 2020, ch. 5]
 
+    Parameters
+    ----------
+    channel, prior, gain
+        As in `additive_leakage`.
+
     >>> posterior_vulnerability([[0.75, 0.25], [0.25, 0.75]], [0.5, 0.5])
     0.75
     """
@@ -50,10 +60,19 @@ def posterior_vulnerability(channel: Any, prior: Any, gain: Any = "identity") ->
     return _posterior_vulnerability(channel, prior, payoff)
 
 
-def additive_leakage(channel: Any, prior: Any, gain: Any = "identity") -> float:
+def additive_leakage(channel: ChannelLike, prior: ArrayLike, gain: PayoffLike = "identity") -> float:
     """By how much the output raises the vulnerability: posterior minus prior; never below 0.
 
     [Alvim, Chatzikokolakis, McIver, Morgan, Palamidessi, Smith 2020, ch. 5]
+
+    Parameters
+    ----------
+    channel
+        A channel, or its matrix, inputs by outputs.
+    prior
+        The distribution of the secret.
+    gain
+        The adversary's gain, guesses by secrets; by default that of one guess.
 
     >>> additive_leakage([[0.75, 0.25], [0.25, 0.75]], [0.5, 0.5])
     0.25
@@ -62,12 +81,17 @@ def additive_leakage(channel: Any, prior: Any, gain: Any = "identity") -> float:
     return max(0.0, _posterior_vulnerability(channel, prior, payoff) - _prior_vulnerability(prior, payoff))
 
 
-def multiplicative_leakage(channel: Any, prior: Any, gain: Any = "identity") -> float:
+def multiplicative_leakage(channel: ChannelLike, prior: ArrayLike, gain: PayoffLike = "identity") -> float:
     """By what factor the output raises the vulnerability: posterior over prior; never below 1.
 
     Gains must be >= 0. No gain and no prior leak more than `multiplicative_capacity`.
 
     [Alvim, Chatzikokolakis, McIver, Morgan, Palamidessi, Smith 2020, ch. 5]
+
+    Parameters
+    ----------
+    channel, prior, gain
+        As in `additive_leakage`.
 
     >>> multiplicative_leakage([[0.75, 0.25], [0.25, 0.75]], [0.5, 0.5])
     1.5
@@ -82,10 +106,15 @@ def multiplicative_leakage(channel: Any, prior: Any, gain: Any = "identity") -> 
     return max(1.0, _posterior_vulnerability(channel, prior, payoff) / before)
 
 
-def min_entropy_leakage(channel: Any, prior: Any) -> float:
+def min_entropy_leakage(channel: ChannelLike, prior: ArrayLike) -> float:
     """The drop of min-entropy by seeing the output, in bits: log2 of the multiplicative Bayes leakage.
 
     [Smith 2009]
+
+    Parameters
+    ----------
+    channel, prior
+        As in `additive_leakage`.
 
     >>> round(min_entropy_leakage([[0.75, 0.25], [0.25, 0.75]], [0.5, 0.5]), 6)
     0.584963
@@ -94,12 +123,17 @@ def min_entropy_leakage(channel: Any, prior: Any) -> float:
     return max(0.0, math.log2(_posterior_vulnerability(channel, prior, None) / _prior_vulnerability(prior, None)))
 
 
-def shannon_leakage(channel: Any, prior: Any) -> float:
+def shannon_leakage(channel: ChannelLike, prior: ArrayLike) -> float:
     """The mutual information of input and output, in bits.
 
     The sum of prior[x] C[x, y] log2(C[x, y] / d[y]), where d is the distribution of outputs. At most the entropy of the
     prior, and at most epsilon / ln 2 for a channel of epsilon. One product of the channel, and O(inputs x outputs) time
     and memory for a few rows. [Shannon 1948]
+
+    Parameters
+    ----------
+    channel, prior
+        As in `additive_leakage`.
 
     >>> round(shannon_leakage([[0.75, 0.25], [0.25, 0.75]], [0.5, 0.5]), 6)
     0.188722
@@ -116,11 +150,16 @@ def shannon_leakage(channel: Any, prior: Any) -> float:
     return max(0.0, total / math.log(2))
 
 
-def multiplicative_capacity(channel: Any) -> float:
+def multiplicative_capacity(channel: ChannelLike) -> float:
     """The largest multiplicative leakage over all priors and all gains >= 0: the sum over y of max over x of C[x, y].
 
     The uniform prior with Bayes vulnerability attains it. Its log2 is the min-capacity in bits. O(inputs x outputs)
     time and memory for a few rows. [Braun, Chatzikokolakis, Palamidessi 2009]
+
+    Parameters
+    ----------
+    channel
+        A channel, or its matrix, inputs by outputs.
 
     >>> multiplicative_capacity([[0.75, 0.25], [0.25, 0.75]])
     1.5
@@ -129,13 +168,15 @@ def multiplicative_capacity(channel: Any) -> float:
     return float(column_maxima(channel, np.ones(channel.shape[0])).sum())
 
 
-def _read(owner: str, channel: Any, prior: Any, gain: Any) -> tuple[Channel, np.ndarray, Payoff | None]:
+def _read(
+    owner: str, channel: ChannelLike, prior: ArrayLike, gain: PayoffLike
+) -> tuple[Channel, np.ndarray, Payoff | None]:
     channel = read_channel(owner, channel)
     prior = read_distribution(owner, "prior", prior, channel.shape[0])
     return channel, prior, _read_gain(owner, gain, prior.size)
 
 
-def _read_gain(owner: str, gain: Any, size: int) -> Payoff | None:
+def _read_gain(owner: str, gain: PayoffLike, size: int) -> Payoff | None:
     """The gain function; None for a guess of the secret itself."""
     if isinstance(gain, str):
         if gain != "identity":

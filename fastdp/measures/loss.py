@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fastdp.channels import Channel
 from fastdp.errors import ParameterError
-from fastdp.measures.inputs import read_channel, read_distribution, read_numbers
+from fastdp.measures.inputs import ChannelLike, read_channel, read_distribution, read_numbers
 from fastdp.measures.joint import best_guesses, row_blocks
-from fastdp.measures.payoff import Payoff, function_payoff, matrix_payoff, named_payoff
+from fastdp.measures.payoff import Payoff, PayoffLike, function_payoff, matrix_payoff, named_payoff
 
 
 def expected_loss(
-    channel: Any, prior: Any, loss: Any, *, remap: Any = None, positions: Any = None, guesses: Any = None
+    channel: ChannelLike,
+    prior: ArrayLike,
+    loss: PayoffLike,
+    *,
+    remap: ArrayLike | None = None,
+    positions: ArrayLike | None = None,
+    guesses: ArrayLike | None = None,
 ) -> float:
     """The mean loss of a user who reads the channel's outputs: the sum of prior[x] C[x, y] loss(guess(y), x).
 
@@ -28,6 +33,21 @@ def expected_loss(
 
     O(inputs x outputs) time and memory for a few rows; with the optimal remap, one product of the channel per guess, or
     one matrix product if it has at most 2**22 entries. [Ghosh, Roughgarden, Sundararajan 2009]
+
+    Parameters
+    ----------
+    channel
+        A channel, or its matrix, inputs by outputs.
+    prior
+        The distribution of the inputs.
+    loss
+        The loss of a guess for an input: a name, or a matrix.
+    remap
+        The guess for each output, or "optimal"; without it output y is guess y.
+    positions
+        Where the inputs lie, for losses that are named.
+    guesses
+        Where the guesses lie; the inputs' positions by default.
 
     >>> coins = [[0.75, 0.25], [0.25, 0.75]]
     >>> expected_loss(coins, [0.9, 0.1], "zero-one")
@@ -50,7 +70,14 @@ def expected_loss(
     return total
 
 
-def optimal_remap(channel: Any, prior: Any, loss: Any, *, positions: Any = None, guesses: Any = None) -> np.ndarray:
+def optimal_remap(
+    channel: ChannelLike,
+    prior: ArrayLike,
+    loss: PayoffLike,
+    *,
+    positions: ArrayLike | None = None,
+    guesses: ArrayLike | None = None,
+) -> np.ndarray:
     """For each output, the number of the guess with the least expected loss given that output.
 
     remap[y] = argmin over w of the sum over x of prior[x] C[x, y] loss(w, x). It is post-processing: it costs no
@@ -60,6 +87,11 @@ def optimal_remap(channel: Any, prior: Any, loss: Any, *, positions: Any = None,
 
     One product of the channel per guess, or one matrix product if it has at most 2**22 entries. [Ghosh, Roughgarden,
     Sundararajan 2009]
+
+    Parameters
+    ----------
+    channel, prior, loss, positions, guesses
+        As in `expected_loss`.
 
     >>> optimal_remap([[0.75, 0.25], [0.25, 0.75]], [0.9, 0.1], "zero-one")
     array([0, 0])
@@ -71,7 +103,15 @@ def optimal_remap(channel: Any, prior: Any, loss: Any, *, positions: Any = None,
     return best_guesses(channel, prior, payoff, most=False)[1]
 
 
-def _read_loss(owner: str, channel: Channel, loss: Any, positions: Any, guesses: Any, *, is_output: bool) -> Payoff:
+def _read_loss(
+    owner: str,
+    channel: Channel,
+    loss: PayoffLike,
+    positions: ArrayLike | None,
+    guesses: ArrayLike | None,
+    *,
+    is_output: bool,
+) -> Payoff:
     """The loss, with as many guesses as outputs if each output is a guess."""
     inputs, outputs = channel.shape
     if isinstance(loss, str) or callable(loss):
@@ -83,8 +123,10 @@ def _read_loss(owner: str, channel: Channel, loss: Any, positions: Any, guesses:
         places = truths if guesses is None else read_numbers(owner, "guesses", guesses, 1, 2)
         if places.shape[1:] != truths.shape[1:]:
             raise ParameterError(f"{owner}: guesses and positions must be both numbers, or points of the same space")
-        read = named_payoff if isinstance(loss, str) else function_payoff
-        payoff = read(owner, "loss", loss, places, truths)
+        if isinstance(loss, str):
+            payoff = named_payoff(owner, "loss", loss, places, truths)
+        else:
+            payoff = function_payoff(owner, "loss", loss, places, truths)
     elif positions is not None or guesses is not None:
         raise ParameterError(f"{owner}: positions and guesses are for a loss by name or a function, not for a matrix")
     else:
@@ -97,7 +139,7 @@ def _read_loss(owner: str, channel: Channel, loss: Any, positions: Any, guesses:
     return payoff
 
 
-def _read_remap(owner: str, remap: Any, outputs: int, guesses: int) -> np.ndarray:
+def _read_remap(owner: str, remap: ArrayLike, outputs: int, guesses: int) -> np.ndarray:
     given = np.asarray(remap)
     if given.dtype.kind not in "iu" or given.shape != (outputs,) or given.min() < 0 or given.max() >= guesses:
         raise ParameterError(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fastdp import validation
 from fastdp.errors import ParameterError
@@ -17,6 +18,7 @@ BLOCK = 1 << 20
 
 Index = slice | np.ndarray
 Function = Callable[[np.ndarray, np.ndarray], Any]
+PayoffLike: TypeAlias = str | Function | ArrayLike
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +38,14 @@ class Payoff:
 
 def distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Between all places of ``one`` and all of ``other``: numbers, or points as rows of coordinates (Euclidean)."""
-    if one.ndim == 1:
-        return np.abs(one[:, None] - other[None, :])
-    return np.sqrt(_squared(one, other))
+    found: np.ndarray = np.abs(one[:, None] - other[None, :]) if one.ndim == 1 else np.sqrt(_squared(one, other))
+    return found
 
 
 def _squared(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     if one.ndim == 1:
-        return np.square(one[:, None] - other[None, :])
+        squares: np.ndarray = np.square(one[:, None] - other[None, :])
+        return squares
     total = np.zeros((one.shape[0], other.shape[0]))
     for axis in range(one.shape[1]):  # one axis at a time: no third dimension in memory
         total += np.square(one[:, None, axis] - other[None, :, axis])
@@ -52,7 +54,8 @@ def _squared(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     differ = one[:, None] != other[None, :]
-    return (differ if one.ndim == 1 else differ.any(axis=2)).astype(np.float64)
+    losses: np.ndarray = (differ if one.ndim == 1 else differ.any(axis=2)).astype(np.float64)
+    return losses
 
 
 NAMES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -62,7 +65,7 @@ NAMES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 
-def matrix_payoff(owner: str, name: str, value: Any, truths: int) -> Payoff:
+def matrix_payoff(owner: str, name: str, value: ArrayLike, truths: int) -> Payoff:
     """A matrix with a row per guess and a column per truth."""
     matrix = read_numbers(owner, name, value, 2)
     if matrix.shape[1] != truths:

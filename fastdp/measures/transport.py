@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fastdp import optional
 from fastdp.errors import FastDPError, ParameterError
 
 LARGEST_NETWORK = 30_000_000
@@ -25,8 +26,8 @@ def least_cost(owner: str, p: np.ndarray, q: np.ndarray, costs: Costs) -> float:
     mass = float(p.sum())
     supply, demand = p[gives] / mass, q[takes] / q[takes].sum()
     pairs = gives.size * takes.size
-    network = _has("ot")
-    largest = LARGEST_NETWORK if network else LARGEST_PROGRAM if _has("scipy") else 0
+    network = optional.is_installed("ot") or not optional.is_installed("scipy")
+    largest = LARGEST_NETWORK if network else LARGEST_PROGRAM
     if pairs > largest:
         raise ParameterError(f"{owner}: {pairs} pairs of values {_way_out(largest, network=network)}")
     solve = _by_network if network else _by_program
@@ -36,19 +37,11 @@ def least_cost(owner: str, p: np.ndarray, q: np.ndarray, costs: Costs) -> float:
 def _way_out(largest: int, *, network: bool) -> str:
     if network:
         return f"are too many, at most {largest} fit; use coarser cells, or positions on a line"
-    install = "install POT: pip install 'fastdp[transport]'"
-    return f"are too many for scipy, at most {largest} fit; {install}" if largest else f"need a solver; {install}"
-
-
-def _has(name: str) -> bool:
-    import importlib.util
-
-    return importlib.util.find_spec(name) is not None
+    return f"are too many for scipy, at most {largest} fit; install POT: pip install 'fastdp[transport]'"
 
 
 def _by_network(owner: str, supply: np.ndarray, demand: np.ndarray, cost: np.ndarray) -> float:
-    import ot  # type: ignore[import-not-found, import-untyped, unused-ignore]
-
+    ot = optional.load(owner, "ot", extra="transport")
     value, log = ot.emd2(supply, demand, cost, numItermax=PIVOTS, log=True)
     if log["warning"] is not None:
         raise FastDPError(f"{owner}: the optimal transport solver stopped early: {log['warning']}")
@@ -56,9 +49,8 @@ def _by_network(owner: str, supply: np.ndarray, demand: np.ndarray, cost: np.nda
 
 
 def _by_program(owner: str, supply: np.ndarray, demand: np.ndarray, cost: np.ndarray) -> float:
-    from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
-    from scipy.optimize import linprog  # type: ignore[import-untyped, unused-ignore]
-
+    sparse = optional.load(owner, "scipy.sparse", extra="transport")
+    linprog = optional.load(owner, "scipy.optimize", extra="transport").linprog
     rows = sparse.kron(sparse.eye_array(supply.size), np.ones((1, demand.size)))
     columns = sparse.kron(np.ones((1, supply.size)), sparse.eye_array(demand.size))
     equal = sparse.vstack([rows, columns], format="csr")[:-1]  # the last follows from the others

@@ -3,7 +3,7 @@
 Both take a key of 256 bits and give the same guarantees: no attack on either is known that could be carried out. AES is
 a permutation of 128-bit blocks, which tells q blocks of one key from random words with an advantage of at most
 q**2 / 2**129: 2**-49 for the 2**40 blocks, 16 TiB, of a very large release. What a permanent answer is made of
-(``fastdp.mechanisms.permanent``) is ChaCha20 everywhere, for it must be the same on every machine.
+(``fastdp.random.permanent_keys``) is ChaCha20 everywhere, for it must be the same on every machine.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def key_words(generator: str, key: bytes) -> np.ndarray:
 
     if generator == CHACHA:
         return np.frombuffer(key, np.uint32).copy()
-    from fastdp.kernels.aes import expand_key
+    from fastdp.kernels.stream.aes import expand_key
 
     return expand_key(key)
 
 
 def _has_aes() -> bool:
-    from fastdp.kernels.aes import is_available
+    from fastdp.kernels.stream.aes import is_available
 
     return is_available()

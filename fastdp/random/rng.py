@@ -1,7 +1,7 @@
 """Rng: a 256-bit key, the generator that it is for, and a counter of slots.
 
 Every record that is randomized takes the next slot of its Rng, and reads only the keystream words of that slot (see
-``fastdp.kernels.words``). Slots are handed out under a lock and never twice, so neither threads, nor batches, nor
+``kernels.stream.words``). Slots are handed out under a lock and never twice, so neither threads, nor batches, nor
 processes forked from this one ever see the same noise.
 """
 
@@ -156,7 +156,7 @@ class Rng:
     def _refuse(self, *_: object) -> NoReturn:
         raise UnsafeRngError("Rng: a copy would repeat its noise; give each worker rng.child(label) instead")
 
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse  # type: ignore[assignment]
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
 
 
 _living: weakref.WeakSet[Rng] = weakref.WeakSet()

@@ -51,7 +51,7 @@ def calibration(result: CityResult) -> list[str]:
     )
     flat = (
         f"k-RR on {result.grid.size} cells with epsilon ln 8 = {EPSILON_KRR:.4f} (as implemented "
-        f"{krr.privacy.epsilon:.6f}): that much between any two cells, near or far."
+        f"{rounding.digits_up(krr.privacy.epsilon, 6)}): that much between any two cells, near or far."
     )
     round_ = (
         f"Planar Laplace noise with epsilon ln 2 = {math.log(2):.4f} per {step:.0f} m: ln 8 at three times that, "
@@ -62,7 +62,7 @@ def calibration(result: CityResult) -> list[str]:
     )
     steps = (
         f"IBU takes {ITERATIONS['planar']} iterations for planar Laplace noise and {ITERATIONS['krr']} for k-RR, both "
-        "from the uniform map. The regularised default takes about as many steps as are typical. The best count in "
+        "from the uniform map. The regularised default is chosen by held-out reports. The best count in "
         "hindsight is chosen by looking at the truth, which nobody can do outside an experiment."
     )
     return [squares, flat, round_, steps]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
 from fastdp import rounding
 from fastdp.locations.survey import IBU, INVERSION, NOISY, ORIGINAL, RESTORED, Survey, cost_of_cell
-from fastdp.mechanisms.planar_laplace import PlanarLaplace
+from fastdp.mechanisms.metric.planar_laplace import PlanarLaplace
 from fastdp.report.charts import line_chart
 from fastdp.report.page import heading, make_page, paragraph, picture, table
 from fastdp.report.pictures import map_address, scale_address
@@ -34,6 +35,7 @@ def survey_page(found: Survey, title: str) -> str:
         paragraph(_about(found)),
         heading("The maps"),
         maps(found.maps, found.methods),
+        *_quadrants(found),
         *_numbers(found),
         *_curve(found),
         heading("The guarantee"),
@@ -69,8 +71,24 @@ def _about(found: Survey) -> str:
     rows, columns = found.grid.shape
     return (
         f"{found.n:,} places on {columns} x {rows} cells of {found.grid.cell:g} {found.grid.unit}, reported through "
-        f"{type(found.mechanism).__name__} with epsilon {found.mechanism.epsilon:.6g} per {found.grid.unit}."
+        f"{type(found.mechanism).__name__} with epsilon {found.mechanism.epsilon:.6g} per {found.grid.unit} as asked "
+        "for; what it costs as implemented stands below."
     )
+
+
+def _quadrants(found: Survey) -> list[str]:
+    if not found.quadrants:
+        return []
+    rows = [
+        [name, f"{share.estimate:.2%}", f"{share.low:.2%} to {share.high:.2%}"]
+        for name, share in found.quadrants.items()
+    ]
+    about = (
+        "How sure this is: intervals cover the true share 95 times in 100, whatever the true map is. Blocks of cells "
+        "have them, here the four quarters; single cells have none, since the reports do not determine them. Read the "
+        "colours of the map as the best guess they are."
+    )
+    return [heading("Shares of the quarters"), paragraph(about), table(["quarter", "share", "95 % interval"], rows)]
 
 
 def _numbers(found: Survey) -> list[str]:
@@ -151,7 +169,9 @@ def _guarantee(found: Survey) -> list[str]:
         parts.append(table(["distance of two places", "epsilon"], rows))
     else:
         cost = cost_of_cell(mechanism, grid)
-        rows = [[f"{times:g}", rounding.digits_up(cost * times)] for times in (1, 2, 4, 10)]
+        rows = [
+            [f"{times:g}", rounding.digits_up(rounding.float_up(Fraction(cost) * times))] for times in (1, 2, 4, 10)
+        ]
         parts += [
             paragraph("Distances are between the middles of cells; places in one cell cannot be told apart at all."),
             table(["distance of two cells, in cells", "epsilon"], rows),

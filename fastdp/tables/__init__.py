@@ -1,1 +1,1 @@
-"""Many columns at once: plans, streams of batches, files that appear whole or not at all, receipts."""
+"""Whole tables: sanitize them by a plan, estimate from them, and the receipts that say what was done."""

@@ -1,19 +1,22 @@
-"""What sanitized columns tell about everyone: counts in one streaming pass, then an estimate per column."""
+"""Estimates from sanitized tables: counts in one streaming pass, then an estimate per column."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastdp import validation
+from fastdp.columns.containers import check_known
 from fastdp.errors import ParameterError, SchemaError
-from fastdp.tables.findings import TableEstimate
-from fastdp.tables.number_readers import check_bins
-from fastdp.tables.origin import open_with_plan
-from fastdp.tables.pipeline import Pipeline
-from fastdp.tables.plan import Plan
-from fastdp.tables.sources import Cancellable, Progress, Source, expected_rows
-from fastdp.tables.subjects import Subject, choose, open_part, reason
+from fastdp.io.base import Cancellable, Progress, Source, expected_rows
+from fastdp.plans.plan import Plan
+from fastdp.renamed import renamed
+from fastdp.tables.estimating.estimable_parts import Subject, choose, open_part, reason
+from fastdp.tables.estimating.number_readers import check_bins
+from fastdp.tables.estimating.results import TableEstimate
+from fastdp.tables.sanitizing.pipeline import Pipeline
+from fastdp.tables.sanitizing.receipt_lookup import open_with_plan
+from fastdp.typing import TableSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,18 +24,19 @@ if TYPE_CHECKING:
 LEVEL = 0.95
 
 
+@renamed(confidence="level")
 def estimate_table(
-    source: Any,
+    source: TableSource,
     plan: Plan | None = None,
     columns: Sequence[str] | None = None,
     *,
-    confidence: float = LEVEL,
+    level: float = LEVEL,
     bins: int | None = None,
     unbiased: bool = False,
     input_format: str | None = None,
     progress: Progress | None = None,
 ) -> TableEstimate:
-    """What the reports of a sanitized table or file tell about everyone, as a :class:`TableEstimate`.
+    """Estimate shares, means and distributions from a sanitized table or file, as a :class:`TableEstimate`.
 
     All columns are counted in one pass, in memory that does not depend on the number of rows. By kind of mechanism:
     shares of categories and truth values; the distribution and mean of square wave reports; the mean of other numbers,
@@ -42,7 +46,26 @@ def estimate_table(
 
     Without a plan, that of the table's receipt is taken; with one, a receipt that contradicts it is an error. Shares
     are estimated by :func:`fastdp.estimate`, or with ``unbiased`` one by one, so that they may lie below 0. Nulls are
-    left out. Intervals hold at level ``confidence`` one at a time, not all together.
+    left out.
+
+    Parameters
+    ----------
+    source
+        A sanitized table, or the path of a file or folder; "-" is standard input.
+    plan
+        The plan that the table was sanitized with; by default that of its receipt.
+    columns
+        The columns to estimate; by default all that can be.
+    level
+        The confidence level of intervals, each by itself and not all together.
+    bins
+        The number of ranges for the distributions of numbers.
+    unbiased
+        Debias shares one by one instead of maximising their likelihood.
+    input_format
+        "parquet", "arrow" or "csv", for a file whose content and ending do not show its format.
+    progress
+        Called with the rows done and the rows in all, after every batch.
 
     >>> import fastdp as fd, pyarrow as pa
     >>> plan = fd.Plan(columns={"ill": {"mechanism": "randomized_response", "epsilon": 2.0}})
@@ -50,7 +73,7 @@ def estimate_table(
     >>> [(line.value, round(line.estimate, 1)) for line in estimate_table(private)["ill"].lines]
     [(False, 0.5), (True, 0.5)]
     """
-    confidence = validation.level("estimate", confidence)
+    level = validation.level("estimate", level)
     opened, subjects, skipped = open_subjects(
         source, plan, columns, bins=bins, unbiased=unbiased, input_format=input_format
     )
@@ -58,12 +81,12 @@ def estimate_table(
     if not any(subject.reports for subject in subjects):
         raise ParameterError("estimate: there are no reports")
     skipped |= {subject.name: "it holds nothing but nulls" for subject in subjects if not subject.reports}
-    found = [found for subject in subjects if subject.reports for found in subject.conclude(confidence)]
+    found = [found for subject in subjects if subject.reports for found in subject.conclude(level)]
     return TableEstimate(tuple(found), skipped)
 
 
 def open_subjects(
-    source: Any,
+    source: TableSource,
     plan: Plan | None,
     columns: Sequence[str] | None,
     *,
@@ -80,19 +103,20 @@ def open_subjects(
     skipped: dict[str, str] = {}
     subjects = []
     for part in choose(plan, asked):
-        name, reader = open_part(part, bins=bins, unbiased=unbiased)
+        reader = open_part(part, bins=bins, unbiased=unbiased)
         if reader is not None:
-            subjects.append(Subject(name, part, reader))
+            subjects.append(Subject(part, reader))
         why = reason(part) if reader is None else reader.missing
         if why is not None:
-            skipped[name] = why
+            skipped[part.name] = why
             if asked and reader is None:
-                raise ParameterError(f"estimate: column {name!r} has no estimate: {why}")
+                raise ParameterError(f"estimate: column {part.name!r} has no estimate: {why}")
     if not subjects:
         raise ParameterError("estimate: the plan randomizes no column whose reports can be estimated from")
     for column in (column for subject in subjects for column in subject.columns):
         if opened.schema.names.count(column) != 1:
             raise SchemaError(f"estimate: the table must hold column {column!r} once")
+        check_known(f"estimate: column {column!r}", opened.schema.field(column).type)
     return opened, subjects, skipped
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fastdp.columns.frames import same_kind
+from fastdp.columns.tables import same_kind
 from fastdp.errors import ParameterError
+from fastdp.io.base import Progress
+from fastdp.io.memory import TableSink
+from fastdp.plans.plan import Plan
 from fastdp.random.rng import Rng, resolve
-from fastdp.tables.job import Job
-from fastdp.tables.plan import Plan
-from fastdp.tables.sinks import TableSink
-from fastdp.tables.sources import Progress
+from fastdp.tables.sanitizing.job import Job
+from fastdp.typing import TableSource
+
+if TYPE_CHECKING:
+    from fastdp.accounting.ledger import Ledger
 
 
 def sanitize(
-    source: Any,
+    source: TableSource,
     plan: Plan,
     output: str | os.PathLike[str] | None = None,
     *,
@@ -27,6 +31,9 @@ def sanitize(
     force: bool = False,
     batch_rows: int | None = None,
     progress: Progress | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    name: str = "",
+    records: int | None = None,
 ) -> Any:
     """The sanitized table in memory, or the receipt of the file that ``output`` names.
 
@@ -53,6 +60,38 @@ def sanitize(
     The guarantee is ``plan.privacy``, for one record replaced by another. Results depend on the key of ``rng`` alone,
     not on batches, threads or formats; without one, the operating system keys the job.
 
+    The release is paid from its ledger before a record is read. What does not fit is refused, and nothing is released.
+    What was spent stays spent, whatever happens afterwards. The receipt names the entry.
+
+    Parameters
+    ----------
+    source
+        A table, a stream, or the path of a file or folder.
+    plan
+        What becomes of each column.
+    output
+        The path to write; without one the sanitized table is returned.
+    rng
+        The source of noise.
+    shuffle
+        Release the rows in a uniformly random order.
+    receipt
+        The path of the receipt; by default the output's name and ".receipt.json".
+    input_format, output_format
+        "parquet", "arrow" or "csv", where content or ending do not show the format.
+    force
+        Replace existing files.
+    batch_rows
+        The largest number of rows in memory per batch.
+    progress
+        Called with the rows done and the rows in all, after every batch.
+    ledger
+        The `Ledger` that the release is paid from, or its path; by default the one that the plan names.
+    name
+        The name of the ledger's entry.
+    records
+        The largest number of records that one unit of the budget, such as a person, has.
+
     >>> import fastdp as fd, pyarrow as pa
     >>> plan = Plan(columns={"name": "drop", "ill": {"mechanism": "randomized_response", "epsilon": 1.0}})
     >>> sanitize(pa.table({"name": ["Ann", "Bob"], "ill": [True, False]}), plan).column_names
@@ -63,8 +102,10 @@ def sanitize(
     if output is None:
         if receipt is not None or output_format is not None:
             raise ParameterError("sanitize: receipt and output_format are for an output; name one")
+        job.pay(ledger, chosen, name=name, records=records)
         sink = TableSink(job.schema)
         job.run(sink, chosen, progress)
         return same_kind(sink.table, source)
     place = job.place(output, receipt=receipt, output_format=output_format, force=force)
+    job.pay(ledger, chosen, place, name=name, records=records)
     return job.write(place, chosen, progress)

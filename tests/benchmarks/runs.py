@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.timing import Times
+from benchmarks.measuring.timing import Times
 
 MACHINE = {
     "cpu": "A CPU",
@@ -31,7 +31,7 @@ def noise(
 
     Noise hits the second turn of a reference job alone, drift both.
     """
-    from benchmarks.yardsticks import summary
+    from benchmarks.measuring.yardsticks import summary
 
     def times(size: float, seconds: float, spread: float, wait: float = 0.0) -> dict[str, Any]:
         cpu = rounds(seconds, spread)

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import bench as benching
-from benchmarks import machine
+from benchmarks.measuring import limits, machine, yardsticks
 from fastdp.cli import bench as command
 from fastdp.cli import main
 from tests.benchmarks.runs import MACHINE, job, noise, run
@@ -105,7 +105,7 @@ def test_find_suite__takes_the_checkout_it_is_run_in_if_the_version_is_its_own(m
     monkeypatch.setattr(command.fastdp, "__file__", str(tmp_path / "lib" / "fastdp" / "__init__.py"))
     for folder in ("benchmarks", "fastdp", "deep/er"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "benchmarks" / "registry.py").touch()
+    (tmp_path / "benchmarks" / "bench.py").touch()
     monkeypatch.chdir(tmp_path / "deep" / "er")
     with pytest.raises(command.MissingSuiteError):
         command.find_suite()
@@ -117,8 +117,12 @@ def test_find_suite__takes_the_checkout_it_is_run_in_if_the_version_is_its_own(m
     assert command.find_suite() == tmp_path
 
 
-def test_limits_topic__is_measured_for_real():
-    """The whole way, on the topic that takes a second."""
+def test_limits_topic__is_measured_for_real(monkeypatch):
+    """The whole way, on little work."""
+    monkeypatch.setattr(limits, "LARGE", limits.LARGE // 100)
+    monkeypatch.setattr(limits, "REPEATS", 20)
+    monkeypatch.setattr(yardsticks, "PRODUCTS", 1)
+    monkeypatch.setitem(yardsticks.WORK, "memory", lambda: yardsticks.memory(1000))
     done = call("limits", "--json", "-q")
     assert done.exit_code == 0
     found = json.loads(done.stdout)["result"]

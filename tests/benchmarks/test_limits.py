@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import limits
-from benchmarks.limits import LARGE, SMALL, least_seconds, rates, tasks
+from benchmarks.measuring import limits
+from benchmarks.measuring.limits import LARGE, SMALL, least_seconds, rates, tasks
 from tests.benchmarks.runs import limit
 
 RATES = {

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from benchmarks import run as running
-from benchmarks.job import CheckError, size_of
-from benchmarks.libraries import LIBRARIES, QUICK, Library
-from benchmarks.registry import ENTRIES, JOBS, TOPICS, Entry, entries, entry
-from benchmarks.ways import Way
+from benchmarks.jobs.job import CheckError, size_of
+from benchmarks.jobs.registry import ENTRIES, JOBS, TOPICS, Entry, entries, entry
+from benchmarks.rivals.libraries import LIBRARIES, QUICK, Library
+from benchmarks.rivals.ways import Way
 
 SIZE = 20_000
 

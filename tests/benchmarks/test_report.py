@@ -12,9 +12,11 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import plots, report, scaling, sections, svg, tables
-from benchmarks.svg import Line, line_chart
-from benchmarks.tables import BEGIN, END, readme_block, share_of_limit
+from benchmarks import report
+from benchmarks.measuring import scaling
+from benchmarks.pages import plots, sections, svg, tables
+from benchmarks.pages.svg import Line, line_chart
+from benchmarks.pages.tables import BEGIN, END, readme_block, share_of_limit
 from tests.benchmarks.runs import MACHINE, job, run
 
 RUN = run(job("laplace-float64", 1e-5, numpy=4e-5), job("keystream", 2e-5, numpy=1e-5))
@@ -82,7 +84,7 @@ def test_report__without_a_complete_run_says_how_to_make_one(results):
 def test_pictures__do_not_depend_on_the_process():
     """Neither the order of sets nor the time nor the language of the process shows in them."""
     code = (
-        "import hashlib; from tests.benchmarks.test_report import RUN; from benchmarks import plots, sections;"
+        "import hashlib; from tests.benchmarks.test_report import RUN; from benchmarks.pages import plots, sections;"
         "text = ''.join(plots.all_plots(RUN, [RUN, RUN]).values()) + sections.latest(RUN, ['ratios']);"
         "print(hashlib.sha256(text.encode()).hexdigest())"
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import scaling
-from benchmarks.job import CheckError
-from benchmarks.scaling import Curve, Point, by_values, curves, measure, rounds_in
-from benchmarks.tables import curve_lines
+from benchmarks.jobs.job import CheckError
+from benchmarks.measuring import scaling
+from benchmarks.measuring.scaling import Curve, Point, by_values, curves, measure, rounds_in
+from benchmarks.pages.tables import curve_lines
 
 
 def test_curves__reach_as_far_as_they_should(monkeypatch):

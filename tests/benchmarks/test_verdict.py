@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from benchmarks.machine import facts, signature
-from benchmarks.verdict import against_stored, compare, drift_of, own_times, regressed, stored
+from benchmarks.measuring.machine import facts, signature
+from benchmarks.measuring.verdict import against_stored, compare, drift_of, own_times, regressed, stored
 from tests.benchmarks.runs import MACHINE, job, noise, run
 
 

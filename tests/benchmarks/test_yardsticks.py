@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import time
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import click
 import pytest
 
 from benchmarks import run as running
-from benchmarks import yardsticks
+from benchmarks.measuring import yardsticks
+from benchmarks.measuring.yardsticks import Pair, Watch, objections, refusal, summary
 from benchmarks.run import NoisyError, store
-from benchmarks.timing import Task, interleave, ratio
-from benchmarks.yardsticks import Pair, Watch, objections, refusal, summary
 from tests.benchmarks.runs import job, noise, run
 
 
@@ -75,7 +74,10 @@ def test_store__elsewhere_stamps_the_reasons(results, tmp_path):
         store(noisy, results / "look.json")
 
 
-def test_watch__sees_every_round_and_sums_up():
+def test_watch__sees_every_round_and_sums_up(monkeypatch):
+    """On little work: how long it takes does not matter here."""
+    monkeypatch.setattr(yardsticks, "PRODUCTS", 1)
+    monkeypatch.setitem(yardsticks.WORK, "memory", lambda: yardsticks.memory(1000))
     watch = Watch()
     watch.look(3)
     watch.look(2)
@@ -86,23 +88,27 @@ def test_watch__sees_every_round_and_sums_up():
     json.dumps(found)
 
 
+def meet(monkeypatch, patience: float) -> None:
+    """Make each piece of work end when two of them are under way."""
+    barrier = threading.Barrier(2)
+    monkeypatch.setitem(yardsticks.WORK, "compute", lambda: lambda: barrier.wait(patience))
+
+
 def test_pair__does_both_pieces_at_once(monkeypatch):
-    """Two sleeps of 50 ms take 50 ms: as fast as if there were two idle cores."""
-    monkeypatch.setitem(yardsticks.WORK, "compute", lambda: lambda: time.sleep(0.05))
-    times = interleave([Task("one", 1, yardsticks.WORK["compute"]()), Task("two", 2, Pair("compute"))], 3)
-    assert ratio(times["two"], times["one"], "wall").value > 1.5
+    meet(monkeypatch, 600)
+    Pair("compute")()
 
 
 def test_pair__one_after_the_other_would_be_seen(monkeypatch):
-    """The mutant: a pool that has no thread to spare gains nothing."""
-    monkeypatch.setitem(yardsticks.WORK, "compute", lambda: lambda: time.sleep(0.05))
+    """The mutant: a pool that has no thread to spare never has two pieces under way."""
 
     class Serial(ThreadPoolExecutor):
         def submit(self, task):
             done = super().submit(task)
-            done.result()
+            done.exception()
             return done
 
     monkeypatch.setattr(yardsticks, "ThreadPoolExecutor", Serial)
-    times = interleave([Task("one", 1, yardsticks.WORK["compute"]()), Task("two", 2, Pair("compute"))], 3)
-    assert ratio(times["two"], times["one"], "wall").value < 1.3
+    meet(monkeypatch, 0.1)
+    with pytest.raises(threading.BrokenBarrierError):
+        Pair("compute")()

@@ -17,9 +17,10 @@ import fastdp as fd
 from fastdp.cli import main
 from fastdp.cli.charts import choose_lines
 from fastdp.cli.terminal import draw_bar, has_colour
-from fastdp.tables.findings import ColumnEstimate, Line
-from fastdp.tables.plan import Plan
+from fastdp.plans.plan import Plan
+from fastdp.tables.estimating.results import ColumnEstimate, Line
 from fastdp.tables.sanitize import sanitize
+from tests.patience import PATIENCE
 from tests.tables.people import PLAN, people
 
 
@@ -52,7 +53,7 @@ def test_quiet__is_the_data_alone_and_verbose_says_how(folder):
     quiet, verbose = call("out.parquet", "-q"), call("out.parquet", "-v")
     assert quiet.stdout == verbose.stdout == call("out.parquet").stdout
     assert quiet.stderr == ""
-    assert "disease: shares by maximum likelihood" in verbose.stderr
+    assert "disease: shares by " in verbose.stderr
     assert "income: mean by mean of reports, corrected for the bounds" in verbose.stderr
     assert call("out.parquet", "-q", "-v").exit_code == 2
 
@@ -69,8 +70,9 @@ def test_json__is_everything(folder):
 
 def test_bins__add_distributions(folder):
     done = call("out.parquet", "-c", "income", "--bins", "4", "--json", "-q")
-    mean, distribution = json.loads(done.stdout)["estimates"]
-    assert mean["kind"] == "mean"
+    mean, distribution, quartiles = json.loads(done.stdout)["estimates"]
+    assert [mean["kind"], quartiles["kind"]] == ["mean", "quartiles"]
+    assert [line["value"] for line in quartiles["estimates"]] == ["lower quartile", "median", "upper quartile"]
     assert [line["value"] for line in distribution["estimates"]][:2] == [[0, 50_000], [50_000, 100_000]]
 
 
@@ -197,7 +199,7 @@ def test_standard_input__is_read(folder):
     with (folder / "out.csv").open("rb") as file:
         done = subprocess.run(
             [sys.executable, "-c", "from fastdp.cli import main; main()", "estimate", "-", "-p", "plan.toml", "-q"],
-            stdin=file, capture_output=True, text=True, timeout=100, encoding="utf-8",
+            stdin=file, capture_output=True, text=True, timeout=PATIENCE, encoding="utf-8",
         )  # fmt: skip
     assert done.stdout == call("out.csv", "-q").stdout
 

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from fastdp.cli import main
-from fastdp.tables.plan import Plan
+from fastdp.plans.plan import Plan
 from fastdp.tables.sanitize import sanitize
 
 TABLE = pa.table({

@@ -14,7 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from fastdp.cli import main
-from fastdp.tables.plan import Plan
+from fastdp.plans.plan import Plan
+from tests.patience import PATIENCE
 from tests.tables.people import PLAN, people
 
 
@@ -57,6 +58,40 @@ def test_dry_run__writes_nothing(folder):
     assert "laplace" in done.stdout
     assert json.loads(call(*SANITIZE, "-n", "--json").stdout)["rows"] == 5000
     assert sorted(folder.iterdir()) == before
+
+
+LOST = """
+import ctypes, os, signal, sys
+from fastdp.cli import main
+from fastdp.tables.sanitizing.job import Job
+
+real, name = Job.write, sys.argv.pop()
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored, and rightly so
+
+@ctypes.CFUNCTYPE(None)
+def call_back():
+    os.kill(os.getpid(), getattr(signal, name))
+    for _ in range(1000):  # the handler runs in here
+        pass
+
+def write(*given):
+    call_back()
+    return real(*given)
+
+Job.write = write
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
+def test_signals__that_come_during_a_call_back_from_c_are_not_lost(folder, name, status):
+    """What a handler raises is ignored there, as where compiled kernels are loaded; the next batch ends the work."""
+    arguments = ["sanitize", "people.parquet", "-p", "plan.toml", "-o", "lost.parquet", name]
+    done = subprocess.run([sys.executable, "-c", LOST, *arguments], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(folder.glob("*lost*"))
 
 
 def test_sorted_input__is_warned_of(folder):
@@ -145,5 +180,5 @@ def test_help__has_examples_and_loads_no_engine(command):
         f"r = CliRunner().invoke(main, [*{command!r}, '--help']); print(r.exit_code, 'Example' in r.output,"
         "[m for m in ('numba', 'pyarrow', 'numpy', 'rich') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.strip() == "0 True []"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -18,9 +20,12 @@ import pytest
 from click.testing import CliRunner
 
 from fastdp.cli import main
-from fastdp.tables.receipt import METADATA_KEY
+from fastdp.io.stamps import METADATA_KEY
+from tests.patience import PATIENCE
 from tests.tables.files import read, write
 from tests.tables.people import PLAN, people
+
+fcntl, termios = (importlib.import_module(name) if os.name == "posix" else None for name in ("fcntl", "termios"))
 
 FASTDP = [sys.executable, "-c", "from fastdp.cli import main; main()"]
 END = b"\xff\xff\xff\xff\0\0\0\0"
@@ -107,7 +112,7 @@ def test_verbose__says_what_is_done_and_quiet_contradicts_it(folder):
         (("people.csv", "-o", "-", "--to", "parquet"), 2, "cannot be written to standard output"),
         (("people.csv", "-o", "o.xlsx"), 2, "tells no format"),
         (("people.csv", "-o", "o.csv", "--receipt", "o.csv"), 2, "same name"),
-        (("people.csv", "-o", "o.csv", "--receipt", "plan.toml"), 5, "exists"),
+        (("people.csv", "-o", "o.csv", "--receipt", "plan.toml"), 5, "the output is the plan"),
         (("people.csv", "-o", "o.csv", "--receipt", "people.csv", "--force"), 5, "the output is the input"),
     ],
 )
@@ -121,7 +126,9 @@ def test_what_cannot_be__is_said(folder, arguments, code, said):
 
 
 def run(*arguments: str, stdin=None, **options):
-    return subprocess.run([*FASTDP, "sanitize", *arguments], stdin=stdin, capture_output=True, timeout=60, **options)
+    return subprocess.run(
+        [*FASTDP, "sanitize", *arguments], stdin=stdin, capture_output=True, timeout=PATIENCE, **options
+    )
 
 
 class TestEndsEarly:
@@ -146,11 +153,11 @@ class TestEndsEarly:
             assert process.stdout.read(10)
             process.stdout.close()
             said = process.stderr.read().decode()
-            assert process.wait(60) == 1
+            assert process.wait(PATIENCE) == 1
         assert said == ""
 
 
-def wait_for(process: subprocess.Popen, what, patience: float = 60.0) -> None:
+def wait_for(process: subprocess.Popen, what, patience: float = PATIENCE) -> None:
     deadline = time.monotonic() + patience
     while not what():
         assert process.poll() is None
@@ -158,7 +165,12 @@ def wait_for(process: subprocess.Popen, what, patience: float = 60.0) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signals here")
+def unread(pipe) -> int:
+    """Bytes of a pipe that its reader has not taken yet."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+@pytest.mark.skipif(fcntl is None, reason="no such signals here")
 class TestSignals:
     """Ctrl-C and its kin leave nothing behind, also while standard input says nothing."""
 
@@ -178,7 +190,7 @@ class TestSignals:
             wait_for(process, lambda: list(folder.glob(".*.partial")))
             process.send_signal(number)
             said = process.stderr.read().decode()
-            assert process.wait(60) == code, said
+            assert process.wait(PATIENCE) == code, said
         assert "Traceback" not in said
         assert sorted(folder.rglob("*")) == before
 
@@ -189,10 +201,10 @@ class TestSignals:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             process.stdin.write((folder / f"o.{kind}").read_bytes()[:-8])
             process.stdin.flush()
-            time.sleep(1.5)
+            wait_for(process, lambda: unread(process.stdin) == 0)
             process.send_signal(signal.SIGINT)
             said = process.stderr.read().decode()
-            assert process.wait(60) == 130, said
+            assert process.wait(PATIENCE) == 130, said
         assert "Traceback" not in said
 
     def test_bad_rows__end_a_stream_that_goes_on(self, folder):
@@ -206,7 +218,7 @@ class TestSignals:
                 process.stdin.write(names + b'\n"x","1","nothing",1,1,\n' + rest * (1 + (20 << 20) // len(rest)))
                 process.stdin.flush()
             said = process.stderr.read().decode()
-            assert process.wait(60) == 3, said
+            assert process.wait(PATIENCE) == 3, said
         assert "outside its declared domain" in said
         assert not list(folder.glob("*o.csv*"))
 
@@ -220,10 +232,11 @@ class TestSignals:
             output = ("o.parquet", "o.csv", "o/", "o.arrows")[step % 4]
             command = [*FASTDP, "sanitize", "many.csv", "-p", "plan.toml", "-o", output, "--shuffle"]
             with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
-                time.sleep(1.2 + 0.06 * step)
+                wait_for(process, lambda: list(folder.glob(".*.partial")))
+                time.sleep(0.03 * step)  # so that it is at another point every time; any will do
                 process.send_signal(number)
                 said = process.stderr.read().decode()
-                done = process.wait(60)
+                done = process.wait(PATIENCE)
             assert "Traceback" not in said
             assert done in {0, -number, 128 + number}, said
             if sorted(folder.rglob("*")) == before:
@@ -242,7 +255,10 @@ def test_large_pipe__in_a_shell(folder):
     with Path("people.csv").open("rb") as file:
         first = run("-", "-p", "plan.toml", "-o", "-", stdin=file)
     second = subprocess.run(
-        [*FASTDP, "sanitize", "-", "-p", "keep.toml", "-o", "-"], input=first.stdout, capture_output=True, timeout=60
+        [*FASTDP, "sanitize", "-", "-p", "keep.toml", "-o", "-"],
+        input=first.stdout,
+        capture_output=True,
+        timeout=PATIENCE,
     )
     assert (first.returncode, second.returncode) == (0, 0)
     values = [pc.read_csv(io.BytesIO(done.stdout)) for done in (first, second)]

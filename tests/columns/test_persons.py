@@ -14,8 +14,9 @@ from fastdp.columns.persons import read_persons
 KEY = b"k" * 32
 
 
-def read(persons, size=None):
-    return read_persons("test", persons, len(persons) if size is None else size, KEY).tolist()
+def read(persons, size=None, key=KEY):
+    size = len(persons) if size is None else size
+    return read_persons("test", persons, size, key).read(0, size).tolist()
 
 
 def test_read_persons__keeps_integers_of_any_width():
@@ -51,7 +52,9 @@ def test_read_persons__hashes_text_the_same_from_every_container():
         assert read(given) == expected
     assert read(np.array(names[:4])) == expected[:4]
     assert len(set(expected)) == 5
-    assert read_persons("test", names, 5, b"l" * 32).tolist() != expected
+    assert read(names, key=b"l" * 32) != expected
+    blocks = read_persons("test", pa.array(names), 5, KEY)
+    assert blocks.read(1, 3).tolist() == expected[1:3]
     assert read(["1"]) != read([1])
 
 
@@ -66,7 +69,7 @@ def test_read_persons__refuses_anything_that_could_name_a_person_twice(bad):
     """Numbers among texts would be read as texts: the same person would get another permanent answer."""
     size = len(bad) if hasattr(bad, "__len__") else 1
     with pytest.raises((fd.SchemaError, fd.ParameterError), match="persons") as caught:
-        read_persons("test", bad, size, KEY)
+        read(bad, size)
     assert "SECRET" not in str(caught.value)
 
 

@@ -8,7 +8,7 @@ import pyarrow.compute
 import pytest
 
 import fastdp as fd
-from fastdp.columns.truths import read_truths
+from fastdp.columns.booleans import read_truths
 
 VALUES = [True, False, False, True, True, False, True, True, True, False, True]
 

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 import fastdp as fd
-from fastdp.mechanisms.hashing import LocalHashing
-from fastdp.mechanisms.subset import SubsetSelection
+from fastdp.mechanisms.local.hashing import LocalHashing
+from fastdp.mechanisms.local.subset import SubsetSelection
 from tests.reference import protocols as laws
 from tests.reference.protocols import ONE, log_ratio, unary_ratio
 

@@ -22,11 +22,12 @@ import pytest
 from scipy.stats import chisquare
 
 import fastdp as fd
-from fastdp.mechanisms.subset import SubsetSelection
+from fastdp.mechanisms.local.subset import SubsetSelection
 from tests.contracts.containers import CONTAINERS, each_container, to_arrow
 from tests.contracts.golden_protocols import PATH, reports_of
 from tests.contracts.protocols import KEY, NAMES, PROTOCOLS, arrow_type, report_type
 from tests.mechanisms.report_checks import BAD_DOMAINS, BAD_EPSILONS, seeded
+from tests.patience import PATIENCE
 from tests.reference.protocols import pvalue, tilt, written
 
 ALPHA = 1e-3
@@ -618,7 +619,7 @@ def test_randomize__gives_the_golden_reports(protocol):
 
 COMPARE = """
 import json
-from fastdp.kernels import chacha
+from fastdp.kernels.stream import chacha
 from tests.contracts.golden_protocols import PATH, reports_of
 from tests.contracts.protocols import PROTOCOLS
 golden = json.loads(PATH.read_text())
@@ -633,6 +634,6 @@ def test_reports__are_the_same_on_the_plainest_processor(tmp_path):
     env = {**os.environ, "NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "+sse2", "FASTDP_CACHE_DIR": str(tmp_path)}
     root = Path(fd.__file__).parents[1]
     done = subprocess.run(
-        [sys.executable, "-c", COMPARE], env=env, cwd=root, capture_output=True, text=True, timeout=550
+        [sys.executable, "-c", COMPARE], env=env, cwd=root, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.stdout.strip() == "8 []", done.stderr[-2000:]

@@ -150,7 +150,7 @@ class TestEstimate:
 
     def test_to_arrow(self):
         table = self.FOUND.to_arrow(0.9)
-        assert table.column_names == ["value", "probability", "std_error", "low", "high"]
+        assert table.column_names == ["value", "probability", "spread", "low", "high"]
         np.testing.assert_array_equal(table["probability"], self.FOUND.distribution)
         np.testing.assert_array_equal(table["low"], self.FOUND.interval(0.9)[0])
         assert float(table.schema.metadata[b"gap"]) == self.FOUND.gap
@@ -222,8 +222,8 @@ class TestRegularised:
         assert np.isfinite(found.std_error).all()
 
     def test_krr__by_groups_of_equal_counts_is_the_same(self):
-        channel = KRRChannel(400, 0.02, 0.98 / 399)
-        chances = channel.forward(np.random.default_rng(0).dirichlet(np.full(400, 0.1)))
+        channel = KRRChannel(100, 0.06, 0.94 / 99)
+        chances = channel.forward(np.random.default_rng(0).dirichlet(np.full(100, 0.1)))
         counts = np.random.default_rng(1).multinomial(5000, chances)
         grouped, whole = estimate(channel, counts), estimate(DenseChannel(channel.dense()), counts)
         assert grouped.iterations == whole.iterations > 0

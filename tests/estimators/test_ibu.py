@@ -11,8 +11,8 @@ from scipy import optimize
 import fastdp as fd
 from fastdp.channels import DenseChannel, GeometricChannel, KRRChannel
 from fastdp.estimators import ibu
-from fastdp.estimators.problem import Problem
-from fastdp.estimators.run import Run, StopRun, certificate
+from fastdp.estimators.likelihood.problem import Problem
+from fastdp.estimators.likelihood.search import Run, StopRun, certificate
 from tests.estimators.cases import mean_log_likelihood, random_case, random_channel
 
 METHODS = ["auto", "em", "nesterov", "second-order"]
@@ -349,7 +349,7 @@ class TestProgress:
         ("patience", "progress", "shows"), [(-1.0, True, True), (60.0, True, False), (-1.0, None, False)]
     )
     def test_bar(self, monkeypatch, capsys, patience, progress, shows):
-        from fastdp.estimators import run
+        from fastdp.estimators.likelihood import search as run
 
         monkeypatch.setattr(run, "PATIENCE_SECONDS", patience)
         monkeypatch.setenv("TTY_COMPATIBLE", "1")
@@ -429,7 +429,7 @@ class TestRefusals:
 
     def test_channel(self):
         with pytest.raises(fd.ParameterError, match="Channel"):
-            ibu(np.eye(2), [1, 1])
+            ibu("matrix", [1, 1])
 
 
 def test_every_kind__is_covered_by_cases():

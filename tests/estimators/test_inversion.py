@@ -9,7 +9,8 @@ import fastdp as fd
 from fastdp.channels import DenseChannel, GeometricChannel, GridChannel, KRRChannel
 from fastdp.channels.planar import spread_masses
 from fastdp.errors import NotIdentifiableError
-from fastdp.estimators import deconvolution, ibu, inversion, invert
+from fastdp.estimators import ibu, inversion, invert
+from fastdp.estimators.likelihood import deconvolution
 
 SURVEY = KRRChannel(2, 0.75, 0.25)
 
@@ -87,7 +88,7 @@ def test_inverse__refuses_bad_arguments():
     with pytest.raises(fd.ParameterError, match="project"):
         invert(SURVEY, [1, 2], project="nearest")
     with pytest.raises(fd.ParameterError, match="Channel"):
-        invert(np.eye(2), [1, 2])
+        invert("matrix", [1, 2])
     with pytest.raises(fd.ParameterError, match="counts"):
         invert(SURVEY, [1, -2])
 

@@ -1,10 +1,13 @@
-"""How far estimates are from the truth, by each rule: the table that chose the default. Run as a script to print it."""
+"""How far estimates are from the truth, by each rule and beside the best simple method in hindsight."""
 
 from __future__ import annotations
+
+import json
 
 import numpy as np
 import pytest
 
+from benchmarks import hindsight
 from fastdp.channels import DenseChannel, GeometricChannel, GridChannel, KRRChannel
 from fastdp.errors import NotIdentifiableError
 from fastdp.estimators import estimate, invert
@@ -89,6 +92,31 @@ def measure(name, n, samples=6):
     return result
 
 
+HINDSIGHT = [
+    ("two values", "k-RR 50, epsilon 2", 10_000),
+    ("two values", "geometric 100, epsilon 1", 1_000_000),
+    ("few values", "geometric 100, epsilon 0.2", 1_000_000),
+    ("uniform", "k-RR 50, epsilon 2", 1_000_000),
+    ("city", "geometric 100, epsilon 0.2", 10_000),
+    ("two values", "planar Laplace 20 x 20, epsilon 0.7", 10_000),
+]
+
+
+@pytest.mark.parametrize(("truth", "mechanism", "reports"), HINDSIGHT)
+def test_default__is_near_the_best_in_hindsight(truth, mechanism, reports, monkeypatch):
+    """Four samples of the benchmark's; all but the city were missed while one law chose the number of steps."""
+    monkeypatch.setattr(hindsight, "SAMPLES", 4)
+    ratio, best = hindsight.ratio_of(hindsight.measure((mechanism, truth, reports, None)))
+    assert ratio <= hindsight.TARGET, best
+
+
+def test_tables__are_those_of_the_stored_numbers():
+    cells = json.loads(hindsight.RESULTS.read_text())["cells"]
+    page = hindsight.PAGE.read_text()
+    for lines in (hindsight.summary(cells), hindsight.losses(cells), hindsight.counts_of(cells)):
+        assert "\n".join(lines) in page
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [10**4, 10**6])
 @pytest.mark.parametrize("name", CASES)
@@ -97,11 +125,3 @@ def test_default__is_never_far_from_the_best_rule(name, n):
     result = {rule: variation for rule, (variation, _) in measure(name, n).items()}
     best = np.nanmin(list(result.values()))
     assert result["cv"] <= 1.25 * best + 0.002, result
-
-
-if __name__ == "__main__":
-    print("| channel | reports |", " | ".join(RULES), "|")  # noqa: T201
-    for name in CASES:
-        for n in (10**4, 10**6):
-            cells = [f"{tv:.3f}" + (f" ({w:.4f})" if np.isfinite(w) else "") for tv, w in measure(name, n).values()]
-            print(f"| {name} | {n:.0e} |", " | ".join(cells), "|", flush=True)  # noqa: T201

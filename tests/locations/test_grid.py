@@ -61,13 +61,32 @@ def test_over__is_north_up_and_right_in_metres():
     assert north - south == pytest.approx(0.03 * 111_200, rel=1e-3)
 
 
-def test_project__is_the_planes():
-    """The compiled projection is the numpy one."""
+def naive_plane(latitude, longitude, origin):
+    """Metres east and north of the origin, step by step as a textbook has it (WGS 84)."""
+
+    def in_space(latitude, longitude):
+        phi, lam = np.radians(latitude), np.radians(longitude)
+        flattening = 1 / 298.257223563
+        eccentricity = flattening * (2 - flattening)
+        radius = 6378137.0 / np.sqrt(1 - eccentricity * np.sin(phi) ** 2)
+        across = radius * np.cos(phi)
+        return np.stack([across * np.cos(lam), across * np.sin(lam), radius * (1 - eccentricity) * np.sin(phi)])
+
+    away = (in_space(latitude, longitude).T - in_space(*origin)).T
+    phi, lam = np.radians(origin)
+    east = np.array([-np.sin(lam), np.cos(lam), 0.0])
+    north = np.array([-np.sin(phi) * np.cos(lam), -np.sin(phi) * np.sin(lam), np.cos(phi)])
+    return east @ away, north @ away
+
+
+def test_project__is_the_textbook_projection():
+    """The compiled projection is the one that is written down naively, in the unit of the grid."""
     source = np.random.default_rng(5)
     grid = Grid.over(latitude=(-17.5, -16.5), longitude=(179.5, -179.5), cell="10km", unit="km")
     latitude, longitude = source.uniform(-18, -16, 1000), source.uniform(179, 181, 1000)
     longitude = np.where(longitude > 180, longitude - 360, longitude)
-    expected = Plane("test", *grid.origin).project(latitude, longitude)
+    expected = naive_plane(latitude, longitude, grid.origin)
+    assert np.allclose(Plane("test", *grid.origin).project(latitude, longitude), expected, rtol=0, atol=1e-6)
     assert np.allclose(grid.project(latitude, longitude), np.array(expected) / 1000, rtol=0, atol=1e-9)
     assert abs(grid.origin[1]) == 180.0
 

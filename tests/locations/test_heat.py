@@ -54,7 +54,7 @@ def test_heat_map__is_closer_than_the_reports(method):
     truth = GRID.count(x, y)
     mechanism = fd.PlanarLaplace(epsilon=math.log(2) / 200, unit="m", region=GRID.bounds)
     counts = GRID.count(*mechanism.randomize(x, y, rng=fd.Rng.unsafe_seed(6)))
-    heat = heat_map(mechanism, counts, GRID, method=method, iterations=100 if method == "ibu" else None)
+    heat = heat_map(mechanism, counts, GRID, method=method, max_iterations=100 if method == "ibu" else None)
     assert heat.restored.shape == GRID.shape
     assert heat.restored.sum() == pytest.approx(1)
     assert (heat.restored >= 0).all()
@@ -105,7 +105,7 @@ def test_heat_map__refuses():
     mechanism = fd.PlanarLaplace(epsilon=0.005, unit="m", region=GRID.bounds)
     counts = np.ones(GRID.shape)
     for wrong in (
-        {"method": "best"}, {"iterations": 5}, {"method": "ibu", "iterations": 0}, {"counts": np.ones(3)},
+        {"method": "best"}, {"max_iterations": 5}, {"method": "ibu", "max_iterations": 0}, {"counts": np.ones(3)},
         {"mechanism": fd.PlanarLaplace(epsilon=0.005, unit="m", granularity=128.0)},
         {"mechanism": fd.KRR(epsilon=1.0, domain=3)}, {"mechanism": fd.Laplace(epsilon=1.0, sensitivity=1.0)},
         {"mechanism": fd.GridLaplace(epsilon=1.0, shape=GRID.shape[::-1])},
@@ -144,7 +144,7 @@ def test_compare__moves_mass_as_far_as_it_is_off(monkeypatch):
 def test_to_arrow__has_a_row_per_cell():
     grid = Grid.over(latitude=(48.85, 48.88), longitude=(2.32, 2.36), cell=500)
     mechanism = fd.PlanarLaplace(epsilon=0.01, unit="m", origin=grid.origin, region=grid.bounds)
-    heat = heat_map(mechanism, np.arange(grid.size).reshape(grid.shape), grid, method="ibu", iterations=5)
+    heat = heat_map(mechanism, np.arange(grid.size).reshape(grid.shape), grid, method="ibu", max_iterations=5)
     table = heat.to_arrow()
     assert table.column_names == ["row", "column", "latitude", "longitude", "noisy", "restored"]
     assert np.array_equal(np.asarray(table["restored"]).reshape(grid.shape), heat.restored)

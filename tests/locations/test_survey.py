@@ -30,7 +30,7 @@ def places(n=4000, seed=1):
 def test_survey__with_the_truth(mechanism):
     table = places()
     found = survey(
-        table, GRID, epsilon=EPSILON, mechanism=mechanism, truth=True, iterations=50, rng=fd.Rng.unsafe_seed(2)
+        table, GRID, epsilon=EPSILON, mechanism=mechanism, truth=True, max_iterations=50, rng=fd.Rng.unsafe_seed(2)
     )
     assert found.n == found.counts.sum() == 4000
     assert list(found.maps) == ["original", "noisy", "inversion", "ibu", "restored"]
@@ -47,12 +47,12 @@ def test_survey__with_the_truth(mechanism):
 
 def test_survey__without_the_truth_is_a_function_of_the_reports():
     """Nothing of the places but their reports is in it: no original, no errors, a curve from the restored map."""
-    found = survey(places(), GRID, epsilon=EPSILON, iterations=20)
+    found = survey(places(), GRID, epsilon=EPSILON, max_iterations=20)
     assert "original" not in found.maps
     assert not found.errors
     assert found.curve.basis == "restored"
     assert found.is_private
-    seeded = survey(places(), GRID, epsilon=EPSILON, iterations=20, curve=False, rng=fd.Rng.unsafe_seed(3))
+    seeded = survey(places(), GRID, epsilon=EPSILON, max_iterations=20, curve=False, rng=fd.Rng.unsafe_seed(3))
     assert not seeded.is_private
 
 
@@ -63,7 +63,7 @@ def test_survey__is_the_same_for_any_file_and_batch(tmp_path):
     (tmp_path / "places.csv").write_text("latitude,longitude\n" + "\n".join(lines) + "\n")
     batches = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=333))
     counts = [
-        survey(one, GRID, epsilon=EPSILON, iterations=2, curve=False, rng=fd.Rng.unsafe_seed(5)).counts
+        survey(one, GRID, epsilon=EPSILON, max_iterations=2, curve=False, rng=fd.Rng.unsafe_seed(5)).counts
         for one in (table, batches, tmp_path / "places.parquet", tmp_path / "places.csv")
     ]
     assert all(np.array_equal(counts[0], other) for other in counts[1:])
@@ -72,7 +72,7 @@ def test_survey__is_the_same_for_any_file_and_batch(tmp_path):
 def test_survey__of_places_outside():
     """Clamped, they are on the border; dropped, they are not there."""
     far = pa.table({"latitude": [48.865, 48.95, 48.70], "longitude": [2.34, 2.34, 2.30]})
-    options = {"epsilon": EPSILON, "iterations": 2, "curve": False, "truth": True}
+    options = {"epsilon": EPSILON, "max_iterations": 2, "curve": False, "truth": True}
     clamped = survey(far, GRID, **options)
     dropped = survey(far, GRID, **options, outside="drop")
     assert (clamped.n, dropped.n) == (3, 1)
@@ -84,7 +84,7 @@ def test_survey__on_the_plane():
     grid = Grid(x=(0, 3000), y=(0, 3000), cell=300)
     x, y = clustered_checkins(grid, 2000, seed=4)
     found = survey(
-        pa.table({"east": x, "north": y}), grid, epsilon=0.01, columns=("east", "north"), iterations=5, curve=False
+        pa.table({"east": x, "north": y}), grid, epsilon=0.01, columns=("east", "north"), max_iterations=5, curve=False
     )
     assert found.n == 2000
 
@@ -97,7 +97,7 @@ def test_survey__says_where_there_is_no_inversion(monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr("fastdp.locations.heat.invert", refuse)
-        found = survey(places(200), GRID, epsilon=EPSILON, iterations=2, curve=False)
+        found = survey(places(200), GRID, epsilon=EPSILON, max_iterations=2, curve=False)
     assert "inversion" not in found.maps
     assert "restored" in found.maps
     assert "too wide" in found.methods["inversion"]
@@ -105,7 +105,7 @@ def test_survey__says_where_there_is_no_inversion(monkeypatch):
 
 def test_survey__inverts_large_maps():
     fine = Grid.over(latitude=(48.85, 48.88), longitude=(2.32, 2.36), cell=40)
-    found = survey(places(200), fine, epsilon=0.02, iterations=2, curve=False)
+    found = survey(places(200), fine, epsilon=0.02, max_iterations=2, curve=False)
     assert fine.size > 4096
     assert found.maps["inversion"].sum() == pytest.approx(1)
     assert (found.maps["inversion"] >= 0).all()
@@ -136,7 +136,7 @@ def test_survey__speaks_for_itself_of_what_it_cannot_read():
 def test_survey__leaves_out_what_is_on_the_other_side_of_the_globe():
     """Asked to; else it says how to ask, for there is no border nearest to it."""
     table = pa.table({"latitude": [48.86, -40.0, 48.87], "longitude": [2.34, -175.0, 2.33]})
-    assert survey(table, GRID, epsilon=EPSILON, outside="drop", iterations=2, curve=False).n == 2
+    assert survey(table, GRID, epsilon=EPSILON, outside="drop", max_iterations=2, curve=False).n == 2
     with pytest.raises(DomainError, match="'latitude' and 'longitude'.*drop"):
         survey(table, GRID, epsilon=EPSILON)
 
@@ -154,7 +154,7 @@ def test_survey__rounds_finely_enough_for_its_cells(cell):
     side = 12 * cell
     grid, source = Grid(x=(0, side), y=(0, side), cell=cell), np.random.default_rng(3)
     table = pa.table({"x": source.uniform(0, side, 100_000), "y": source.uniform(0, side, 100_000)})
-    given = {"columns": ("x", "y"), "iterations": 5, "truth": True, "curve": False, "rng": fd.Rng.unsafe_seed(4)}
+    given = {"columns": ("x", "y"), "max_iterations": 5, "truth": True, "curve": False, "rng": fd.Rng.unsafe_seed(4)}
     found = survey(table, grid, epsilon=1 / (3 * cell), **given)
     assert found.errors["restored"].total_variation < 0.05
 
@@ -166,7 +166,7 @@ def test_survey__rounds_finely_enough_for_its_cells(cell):
         {"epsilon": 0},
         {"mechanism": "krr"},
         {"outside": "keep"},
-        {"iterations": 0},
+        {"max_iterations": 0},
         {"columns": ("a", "a")},
     ],
 )
@@ -183,7 +183,7 @@ def test_survey__of_many_places_takes_little_memory(tmp_path):
         for part in range(30):
             writer.write_table(places(100_000, seed=part).drop(["secret"]))
     tracemalloc.start()
-    found = survey(path, GRID, epsilon=EPSILON, iterations=5, curve=False)
+    found = survey(path, GRID, epsilon=EPSILON, max_iterations=5, curve=False)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found.n == 3_000_000

@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 import fastdp as fd
+from fastdp import optional
 from fastdp.measures import kl_divergence, mean_squared_error, total_variation, transport, wasserstein
 
 SEEDS = range(12)
@@ -127,7 +128,7 @@ def solver(request, monkeypatch):
     if request.param == "ot":
         pytest.importorskip("ot")
     else:
-        monkeypatch.setattr(transport, "_has", lambda name: name != "ot")
+        monkeypatch.setattr(optional, "is_installed", lambda name: name != "ot")
     return request.param
 
 
@@ -189,14 +190,14 @@ class TestWassersteinElsewhere:
         """Its best value so far is above the distance."""
         stopped = types.SimpleNamespace(emd2=lambda *args, **options: (7.0, {"warning": "iterations used up"}))
         monkeypatch.setitem(sys.modules, "ot", stopped)
-        monkeypatch.setattr(transport, "_has", lambda name: True)
+        monkeypatch.setattr(optional, "is_installed", lambda name: True)
         with pytest.raises(fd.FastDPError, match="wasserstein: .*stopped early: iterations used up"):
             wasserstein([1.0, 0.0], [0.0, 1.0], positions=grid(1, 2))
 
     def test_no_solver_says_what_to_install(self, monkeypatch):
         for name in ("ot", "scipy"):
             monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(fd.ParameterError, match=r"need a solver; install POT: pip install 'fastdp\[transport\]'"):
+        with pytest.raises(fd.MissingPackageError, match=r"wasserstein: needs ot; .*pip install 'fastdp\[transport\]'"):
             wasserstein([1.0, 0.0], [0.0, 1.0], positions=grid(1, 2))
         assert wasserstein([1.0, 0.0], [0.0, 1.0]) == 1
 

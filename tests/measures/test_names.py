@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from fastdp import measures
+from tests.patience import PATIENCE
 
 
 def test_names__are_the_contract():
@@ -25,7 +26,7 @@ def test_names__are_the_contract():
 def test_import__brings_no_noise_and_no_solver():
     forbidden = ["fastdp.random", "fastdp.noise", "fastdp.mechanisms", "scipy.optimize", "ot"]
     code = f"import sys, fastdp.measures; print([name for name in {forbidden} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.strip() == "[]", done.stderr
 
 

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pytest
 
 import fastdp as fd
-from fastdp.kernels.aes import expand_key, is_available
+from fastdp.kernels.stream.aes import expand_key, is_available
 from fastdp.random.generator import AES, CHACHA, process_generator
 from tests.generators import each_generator, needs_aes
+from tests.patience import PATIENCE
 from tests.random.test_rng import in_children
 
 MECHANISMS = [
@@ -33,7 +34,7 @@ def run(code: str, **env: str) -> subprocess.CompletedProcess:
     clean = {name: value for name, value in os.environ.items() if name != "FASTDP_GENERATOR"}
     root = Path(fd.__file__).parents[1]
     return subprocess.run(
-        [sys.executable, "-c", code], env={**clean, **env}, cwd=root, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", code], env={**clean, **env}, cwd=root, capture_output=True, text=True, timeout=PATIENCE
     )
 
 

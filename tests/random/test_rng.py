@@ -152,7 +152,7 @@ class TestFork:
 
 def test_noise__of_a_call_that_is_interrupted_is_its_own(monkeypatch):
     """A signal handler that draws between the noise and its addition, on the same thread, changes nothing outside."""
-    from fastdp.noise.grid import FloatGrid
+    from fastdp.laws.central.placement import FloatGrid
 
     undisturbed = MECHANISM.randomize(ZEROS, rng=fd.Rng.unsafe_seed(3))
     original, inner = FloatGrid.add, []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.reference import aes, chacha
+from tests.reference.stream import aes, chacha
 
 
 def block(key: tuple[int, ...], counter: int, plane: int, attempt: int) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import mpmath
 import numpy as np
@@ -32,12 +33,20 @@ def staircase_pmf(epsilon: float, steps: int, tread: int, reach: int) -> np.ndar
     return heights / total
 
 
+@lru_cache(2)
+def _gaussian_weights(sigma: float, reach: int) -> tuple[dict[int, mpmath.mpf], mpmath.mpf]:
+    """Weights of -reach .. reach and their sum, to 50 digits."""
+    with mpmath.workdps(50):
+        half = [mpmath.exp(-(mpmath.mpf(z) ** 2) / (2 * mpmath.mpf(sigma) ** 2)) for z in range(reach + 1)]
+        weight = {z: half[abs(z)] for z in range(-reach, reach + 1)}
+        return weight, mpmath.fsum(weight.values())
+
+
 def gaussian_delta(epsilon: float, sigma: float, steps: int) -> mpmath.mpf:
     """The exact delta of the discrete Gaussian at a shift, by its definition, to 50 digits."""
     with mpmath.workdps(50):
         reach = int(45 * sigma) + steps + 10
-        weight = {z: mpmath.exp(-(mpmath.mpf(z) ** 2) / (2 * mpmath.mpf(sigma) ** 2)) for z in range(-reach, reach + 1)}
-        total = mpmath.fsum(weight.values())
+        weight, total = _gaussian_weights(sigma, reach)
         factor = mpmath.exp(epsilon)
         gains = (weight[z] - factor * weight.get(z + steps, 0) for z in range(-reach, reach + 1))
         return mpmath.fsum(gain for gain in gains if gain > 0) / total

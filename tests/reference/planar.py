@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from fastdp.kernels.planar import CURVE, ROUNDS, SLACK
-from fastdp.kernels.planar_exact import BELOW_2_64, SERIES
+from fastdp.kernels.metric.planar import CURVE, ROUNDS, SLACK
+from fastdp.kernels.metric.planar_exact import BELOW_2_64, SERIES
 from tests.reference.cells import AMBIGUOUS, COINS, HALVES, PRIVATE, TAIL_DOWN, TAIL_UP, WORDS, CellSampler
 from tests.reference.keystream import Private, plane_word
 

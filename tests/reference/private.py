@@ -96,11 +96,10 @@ def stairs_each(key, slot, rate, shift, steps, tread) -> int:
             return -place if negative else place
 
 
-def within(realised, key, slot, value, width) -> int:
+def within(sampler: CellSampler, slot, value, width) -> int:
     """A draw of the table's law, repeated until value + draw lies in [0, width]."""
-    sampler = CellSampler(realised, key)
     private = Private(sampler.key, slot, PRIVATE)
-    m = realised.m
+    m = sampler.r.m
     while True:
         cell = sampler._cell(private)
         fine = private.next() >> (64 - m) if m else 0
@@ -109,18 +108,17 @@ def within(realised, key, slot, value, width) -> int:
             return noise
 
 
-def uniform_within(realised, key, slot, value, width) -> int:
-    sampler = CellSampler(realised, key)
+def uniform_within(sampler: CellSampler, slot, value, width) -> int:
+    """A uniform place in [0, width] less the value, repeated until it is kept with the chance of its distance."""
     private = Private(sampler.key, slot, PRIVATE)
     while True:
         noise = below(width + 1, private) - value
-        if sampler._keep(realised.rate.exact * abs(noise), private.next(), private):
+        if sampler._keep(sampler.r.rate.exact * abs(noise), private.next(), private):
             return noise
 
 
-def stairs(pieces, residues, key, slot) -> int:
-    """A draw from a table of pieces; ``residues`` as in the table's making."""
-    sampler = CellSampler.of_table(pieces.table, residues, key)
+def stairs(pieces, sampler: CellSampler, slot) -> int:
+    """A draw from a table of pieces, by a sampler of its cells."""
     private = Private(sampler.key, slot, PRIVATE)
     cell, wrapped = sampler._cell(private), 0
     up = cell >= 0

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.patience import PATIENCE
 from tests.report.html import read_png
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -62,7 +63,7 @@ def show(page: str, folder: Path) -> tuple[np.ndarray, list[str]]:
                 f"--proxy-bypass-list={OWN}",
                 "--window-size=1250,1400", f"--screenshot={picture}", file.as_uri(),
             ],
-            check=True, capture_output=True, timeout=120,
+            check=True, capture_output=True, timeout=PATIENCE,
         )  # fmt: skip
     finally:
         listener.close()

@@ -26,7 +26,7 @@ def surveys():
     x, y = clustered_checkins(GRID, 3000, seed=1)
     table = pa.table({"x": x, "y": y})
     return {
-        truth: survey(table, GRID, epsilon=math.log(2) / 150, columns=("x", "y"), truth=truth, iterations=30)
+        truth: survey(table, GRID, epsilon=math.log(2) / 150, columns=("x", "y"), truth=truth, max_iterations=30)
         for truth in (False, True)
     }
 
@@ -76,7 +76,7 @@ def test_survey_page__shows_the_original_only_when_asked_and_says_so(surveys):
 def test_survey_page__is_loud_about_a_seed(surveys):
     x, y = clustered_checkins(GRID, 300, seed=1)
     found = survey(
-        pa.table({"x": x, "y": y}), GRID, epsilon=0.01, columns=("x", "y"), iterations=3, curve=False,
+        pa.table({"x": x, "y": y}), GRID, epsilon=0.01, columns=("x", "y"), max_iterations=3, curve=False,
         rng=fd.Rng.unsafe_seed(1),
     )  # fmt: skip
     assert "fixed seed" in Page(survey_page(found, "Map")).text
@@ -113,6 +113,12 @@ def test_winners__are_those_with_smaller_errors(results):
         assert f"{winner} wins in total variation by a factor of {max(planar, krr) / min(planar, krr):.2f}" in said
 
 
+def colours_of(dots) -> set[tuple[int, int, int]]:
+    """The different colours of a picture; as numbers they are sorted a hundred times as fast as as rows."""
+    numbers = np.unique(dots.reshape(-1, 3).astype(np.int64) @ [1 << 16, 1 << 8, 1])
+    return {(number >> 16, number >> 8 & 255, number & 255) for number in numbers.tolist()}
+
+
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH, and FASTDP_BROWSER names none")
 class TestBrowser:
     """In Chromium: what is drawn, and what is asked for."""
@@ -121,7 +127,7 @@ class TestBrowser:
         """The part of a map's colours that are on the screen."""
         top = max(cells.max() for other, cells in found.maps.items() if other != "inversion")
         wanted = {tuple(colour) for colour in colours(found.maps[name], top).reshape(-1, 3).tolist()}
-        there = {tuple(colour) for colour in np.unique(dots.reshape(-1, 3), axis=0).tolist()}
+        there = colours_of(dots)
         return len(wanted & there) / len(wanted)
 
     def test_page__renders_with_its_pictures_and_asks_for_nothing(self, surveys, tmp_path):
@@ -134,7 +140,7 @@ class TestBrowser:
     def test_lecture__renders_and_asks_for_nothing(self, results, tmp_path):
         dots, requests = show(lecture_page(results), tmp_path)
         assert requests == []
-        assert len(np.unique(dots.reshape(-1, 3), axis=0)) > 200
+        assert len(colours_of(dots)) > 200
 
     def test_check__hears_requests_and_misses_pictures(self, surveys, tmp_path):
         """A page that fetches is heard once its policy is gone, and one without its maps is seen through."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import fastdp as fd
-from fastdp.tables.plan import Plan
+from fastdp.plans.plan import Plan
 from tests.tables.people import COLUMNS, people
 
 ROWS = 400

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import fastdp as fd
 from fastdp.cli import main
-from fastdp.tables.plan import Plan
+from fastdp.plans.plan import Plan
 from fastdp.tables.sanitize import sanitize
 
 CANARY = "canary-5f3c"

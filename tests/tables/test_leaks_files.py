@@ -23,8 +23,9 @@ from hypothesis import strategies as st
 
 import fastdp as fd
 from fastdp.cli import main
-from fastdp.tables import csv_files, job, shuffle
-from fastdp.tables.plan import Plan
+from fastdp.io import csv as csv_files
+from fastdp.plans.plan import Plan
+from fastdp.tables.sanitizing import job, shuffle
 from tests.tables.files import read, write
 from tests.tables.test_leaks import (
     CANARY,
@@ -254,7 +255,7 @@ class TestSearch:
     def test_raw_buffers(self, monkeypatch):
         for index in (6, 8, 10, 13, 15):  # columns that are kept
             assert not marks_in(release([COLUMNS[index]], 30, 1, "arrow", "arrows")[1])
-        monkeypatch.setattr(job, "keep", lambda _name, values, copy: values)
+        monkeypatch.setattr(job, "keep", lambda _owner, _name, values, copy: values)
         for index in (6, 8, 10, -6, -5, -4, -3):
             assert marks_in(release([COLUMNS[index]], 30, 1, "arrow", "arrows")[1]), index
 
@@ -276,7 +277,7 @@ class TestSearch:
 
     def test_messages(self, monkeypatch):
         @contextmanager
-        def careless(name, _columns):
+        def careless(_owner, name, _columns):
             try:
                 yield
             except pa.ArrowInvalid as error:

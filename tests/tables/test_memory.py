@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.patience import PATIENCE
+
 GIGABYTES = 4
 LIMIT = 600 << 20
 CHUNK = 1 << 20
@@ -70,7 +72,7 @@ def test_large_row_group__takes_bounded_memory(tmp_path, gigabytes, output, opti
     (tmp_path / "plan.toml").write_text(PLAN)
     command = ["sanitize", str(tmp_path / "in.parquet"), "-p", str(tmp_path / "plan.toml"), *options]
     done = subprocess.run(
-        [sys.executable, "-c", RUN, *command, "-o", f"{tmp_path}/{output}"], capture_output=True, timeout=900
+        [sys.executable, "-c", RUN, *command, "-o", f"{tmp_path}/{output}"], capture_output=True, timeout=PATIENCE
     )
     found = json.loads(done.stdout)
     assert found["code"] == 0, done.stderr

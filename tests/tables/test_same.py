@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 
 import fastdp as fd
-from fastdp.tables import folders, shuffle
-from fastdp.tables.plan import Plan
+from fastdp.io import folders
+from fastdp.plans.plan import Plan
 from fastdp.tables.sanitize import sanitize
+from fastdp.tables.sanitizing import shuffle
 from tests.tables.files import KINDS, path_for, read, write
 from tests.tables.people import COLUMNS, people
 
@@ -51,7 +52,7 @@ def test_results__do_not_depend_on_format_batches_or_threads(
 @pytest.mark.parametrize("rows", [1, 1000, None])
 def test_results__do_not_depend_on_the_blocks_of_csv(expected, tmp_path, monkeypatch, rows):
     """Blocks of a few rows give what one block gives."""
-    from fastdp.tables import csv_files
+    from fastdp.io import csv as csv_files
 
     monkeypatch.setattr(csv_files, "BLOCK", 300)
     given = write(people(ROWS), tmp_path / "in", "csv")

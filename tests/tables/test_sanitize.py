@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import fastdp as fd
-from fastdp.tables.plan import Plan
-from fastdp.tables.receipt import METADATA_KEY
+from fastdp.io.stamps import METADATA_KEY
+from fastdp.plans.plan import Plan
 from fastdp.tables.sanitize import sanitize
 from tests.tables.people import COLUMNS, people
 
@@ -188,9 +188,9 @@ def test_output__is_private_checked_and_without_dictionaries_of_noise(plan, file
 
 
 def test_memory__one_large_row_group_is_read_in_pieces(file):
-    from fastdp.tables.sources import ParquetSource
+    from fastdp.io.parquet import ParquetSource
 
-    sizes = [batch.num_rows for batch in ParquetSource(file).batches(["age", "disease"], 999, ["disease"])]
+    sizes = [batch.num_rows for batch in ParquetSource("sanitize", file).batches(["age", "disease"], 999, ["disease"])]
     assert max(sizes) <= 999
     assert sum(sizes) == 5000
 

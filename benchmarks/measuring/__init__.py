@@ -1,0 +1,1 @@
+"""How jobs are measured: the clock, the machine's own limits, yardsticks, curves, and verdicts on two runs."""

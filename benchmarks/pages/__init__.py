@@ -1,0 +1,1 @@
+"""Tables and pictures made from stored numbers alone. Nothing here measures."""

@@ -1,0 +1,1 @@
+"""The jobs under pytest-benchmark: ``pytest benchmarks --benchmark-only``."""

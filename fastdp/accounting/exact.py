@@ -1,0 +1,169 @@
+"""Curves in closed form: Gaussians, one Laplace loss, and few enough atoms to be enumerated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from fastdp.accounting.factors import UNIT, Factors
+
+MOST_OUTCOMES = 1 << 15
+MOST_COINS = 1 << 21
+BITS = 1600
+UNDERFLOW = 1e-280
+"""What is lost by all masses too small for a float64."""
+
+
+@dataclass(slots=True)
+class GaussianCurve:
+    """Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu), rounded outward. [Balle, Wang 2018]"""
+
+    mu: float
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Lower and upper bounds on delta(epsilon)."""
+        a, b = epsilon / self.mu - self.mu / 2, epsilon / self.mu + self.mu / 2
+        first, second = _tail(a), _tail(b)
+        second = math.exp(epsilon + math.log(second)) if second > 0 else 0.0
+        size = 1 + (epsilon / self.mu) ** 2 + self.mu**2
+        error = 8 * UNIT * size * (first + second) + 1e-300
+        return max(0.0, first - second - error), min(1.0, first - second + error)
+
+
+def _tail(x: float) -> float:
+    return math.erfc(x / math.sqrt(2)) / 2
+
+
+@dataclass(slots=True)
+class LaplaceCurve:
+    """1 - e^{(epsilon - largest) / 2} of Laplace noise, rounded outward.
+
+    Geometric noise of a ``rate`` has the same value at its losses, largest - 2 j rate, and is linear in e^epsilon
+    between them.
+    """
+
+    largest: float
+    rate: float = 0.0
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Lower and upper bounds on delta(epsilon)."""
+        if epsilon >= self.largest:
+            return 0.0, 0.0
+        delta = self._above(self.largest - epsilon)
+        return delta * (1 - 16 * UNIT), min(1.0, delta * (1 + 16 * UNIT))
+
+    def _above(self, room: float) -> float:
+        """Delta at ``room`` below the largest loss: of all lines through two neighbouring losses the highest."""
+        if not self.rate:
+            return -math.expm1(-room / 2)
+        j = int(room / (2 * self.rate))
+        return max(self._line(room, at * self.rate) for at in (max(j - 1, 0), j, j + 1)) / (1 + math.exp(-self.rate))
+
+    def _line(self, room: float, passed: float) -> float:
+        return -math.expm1(passed - room) - math.exp(-self.rate) * math.expm1(-passed)
+
+
+class AtomsCurve:
+    """A sum over all outcomes of a few atoms."""
+
+    def __init__(self, losses: np.ndarray, masses: np.ndarray, count: int) -> None:
+        order = np.argsort(losses)
+        self._losses, self._masses = losses[order], masses[order]
+        self._error = 4 * (count + 24) * UNIT
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Lower and upper bounds on delta(epsilon)."""
+        first = int(np.searchsorted(self._losses, epsilon, "right"))
+        delta = -float((self._masses[first:] * np.expm1(epsilon - self._losses[first:])).sum())
+        return max(0.0, delta * (1 - self._error) - UNDERFLOW), min(1.0, delta * (1 + self._error) + UNDERFLOW)
+
+
+def exact_curve(factors: Factors) -> GaussianCurve | LaplaceCurve | AtomsCurve | None:
+    """The closed form of a composition, None if it has none here."""
+    laplace = factors.laplace
+    if factors.sampled:
+        return None
+    if not laplace.size and not factors.atoms:
+        return GaussianCurve(math.sqrt(factors.variance)) if factors.variance else None
+    if factors.variance:
+        return None
+    if laplace.size:
+        alone = len(laplace) == 1 == laplace[0, 2] and not factors.atoms
+        return LaplaceCurve(*laplace[0, :2].tolist()) if alone else None
+    return _enumerate(factors)
+
+
+def _enumerate(factors: Factors) -> AtomsCurve | None:
+    losses, masses, rounding = np.zeros(1), np.ones(1), 8
+    for own_losses, own_masses, count in factors.atoms:
+        powers = _powers(own_losses, own_masses, count)
+        if powers is None or (losses.size > 1 and losses.size * powers[0].size > MOST_OUTCOMES):
+            return None
+        losses = (losses[:, None] + powers[0]).ravel()
+        masses = (masses[:, None] * powers[1]).ravel()
+        rounding += 1 if count == 1 else 8 if own_losses.size == 2 else count * (own_losses.size + 1)
+    factors.shift += 4 * UNIT * factors.reach * (len(factors.atoms) + 4)
+    return AtomsCurve(losses, masses, rounding)
+
+
+def _powers(losses: np.ndarray, masses: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """All outcomes of ``count`` equal losses, by how often each atom occurs; None if they are too many."""
+    if count == 1 or losses.size == 1:
+        return losses * count, masses**count
+    if losses.size == 2:
+        return _binomial_powers(losses, masses, count) if count <= MOST_COINS else None
+    if count * math.log(losses.size) > 650 or math.comb(count + losses.size - 1, losses.size - 1) > MOST_OUTCOMES:
+        return None
+    return _multinomial_powers(losses, masses, count)
+
+
+def _multinomial_powers(losses: np.ndarray, masses: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    choose = np.zeros((count + 1, count + 1))
+    choose[:, 0] = 1
+    for n in range(1, count + 1):
+        choose[n, 1:] = choose[n - 1, 1:] + choose[n - 1, :-1]
+    left, sums, weights = np.array([count]), np.zeros(1), np.ones(1)
+    for loss, mass in zip(losses[:-1], masses[:-1], strict=True):
+        row = np.repeat(np.arange(left.size), left + 1)
+        times = np.arange(row.size) - np.repeat(np.cumsum(left + 1) - (left + 1), left + 1)
+        sums = sums[row] + times * loss
+        weights = weights[row] * choose[left[row], times] * mass**times
+        left = left[row] - times
+    return sums + left * losses[-1], weights * masses[-1] ** left
+
+
+def _binomial_powers(losses: np.ndarray, masses: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    first, terms = _binomial(count, *masses.tolist())
+    j = np.arange(first, first + terms.size)
+    return (count - j) * losses[0] + j * losses[1], terms
+
+
+def _binomial(count: int, p: float, q: float) -> tuple[int, np.ndarray]:
+    """C(count, j) p^(count-j) q^j, each to a few units, for all j from a first one on that are not below 1e-320.
+
+    Integers of 1600 bits, whose recurrence starts from the largest term and ends 1100 bits below it.
+    """
+    ratio = Fraction(q) / Fraction(p)
+    mode = min(count, max(0, int((count + 1) * q / (p + q))))
+    up = _descend(ratio, ((count - j, j + 1) for j in range(mode, count)))
+    down = _descend(1 / ratio, ((j, count - j + 1) for j in range(mode, 0, -1)))
+    terms = [*reversed(down), 1 << BITS, *up]
+    total = sum(terms)
+    scale = math.exp(count * math.log1p((p + q) - 1)) if p + q != 1 else 1.0
+    return mode - len(down), np.array([term / total for term in terms]) * scale
+
+
+def _descend(ratio: Fraction, factors: Iterator[tuple[int, int]]) -> list[int]:
+    shift = 192 + max(0, ratio.denominator.bit_length() - ratio.numerator.bit_length())
+    step = (ratio.numerator << shift) // ratio.denominator
+    terms, term = [], 1 << BITS
+    for above, below in factors:
+        term = (term * step * above // below) >> shift
+        if term.bit_length() < BITS - 1100:
+            break
+        terms.append(term)
+    return terms

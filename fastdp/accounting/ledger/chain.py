@@ -1,0 +1,39 @@
+"""The bytes of an entry, and the hash that ties it to all before it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+FORMAT = b"fastdp ledger 1\0"
+
+
+def canonical(value: dict[str, Any]) -> str:
+    """JSON in one form only: keys in order, no spaces, floats as hexadecimal text."""
+
+    def plain(item: Any) -> Any:
+        if isinstance(item, float):
+            return item.hex()
+        if isinstance(item, dict):
+            return {str(key): plain(part) for key, part in item.items()}
+        return [plain(part) for part in item] if isinstance(item, list | tuple) else item
+
+    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def link(before: bytes, row: tuple[Any, ...]) -> bytes:
+    """The hash of an entry: of the hash before it and of all it says."""
+    text = json.dumps(list(row), separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(FORMAT + before + text.encode()).digest()
+
+
+def check_chain(rows: list[tuple[Any, ...]]) -> int:
+    """The number of the first entry that does not follow from those before it; 0 if all do."""
+    before, total, total_delta = b"", 0, 0
+    for number, row in enumerate(rows, 1):
+        total, total_delta = total + row[3], total_delta + row[4]
+        if row[0] != number or (row[5], row[6]) != (total, total_delta) or row[7] != link(before, row[:7]):
+            return number
+        before = row[7]
+    return 0

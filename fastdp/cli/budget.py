@@ -1,0 +1,314 @@
+"""``fastdp budget``: the ledger of a data set's budget."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from fastdp.accounting.ledger import Ledger
+
+LEDGER = click.argument("path", metavar="LEDGER", type=click.Path(dir_okay=False))
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+WIDTH = 40
+"""Characters of the bar."""
+
+
+@click.group("budget")
+def command() -> None:
+    """Keep the budget of a data set in a ledger.
+
+    \b
+    Examples:
+      fastdp budget create people.ledger --epsilon 2 --name "people 2026"
+      fastdp budget cost people.ledger plan.toml
+      fastdp sanitize people.parquet -p plan.toml -o private.parquet --ledger people.ledger
+      fastdp budget show people.ledger
+    """
+
+
+@command.command("create")
+@LEDGER
+@click.option("--epsilon", type=float, help="The limit of a pure budget.")
+@click.option("--delta", type=float, default=0.0, help="The limit of delta beside it.")
+@click.option("--rho", type=float, help="The limit of a budget in zero-concentrated differential privacy.")
+@click.option(
+    "--policy",
+    type=click.Choice(["pure", "zcdp", "approx", "gaussian"]),
+    help="What is added up; default: epsilon (pure), with --rho rho (zcdp).",
+)
+@click.option("--unit", default="record", show_default=True, help="Whom the budget protects: record, person, ...")
+@click.option("--name", help="The data set; default: the ledger's name.")
+@click.option(
+    "--metric", "metric", multiple=True, metavar="COLUMN=EPSILON", help="An account for a column private by distance."
+)
+@JSON
+def create(
+    path: str,
+    *,
+    epsilon: float | None,
+    delta: float,
+    rho: float | None,
+    policy: str | None,
+    unit: str,
+    name: str | None,
+    metric: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Make a new LEDGER; a file that exists is never replaced.
+
+    \b
+    Examples:
+      fastdp budget create people.ledger --epsilon 2 --unit person
+      fastdp budget create people.ledger --rho 0.1
+      fastdp budget create people.ledger --epsilon 2 --delta 1e-6 --policy approx
+      fastdp budget create people.ledger --epsilon 2 --metric age=1
+    """
+    from pathlib import Path
+
+    from fastdp.accounting.ledger import Ledger
+
+    made = Ledger.create(
+        path, epsilon=epsilon, rho=rho, delta=delta, unit=unit, name=Path(path).stem if name is None else name,
+        policy=policy or ("pure" if rho is None else "zcdp"), metric=dict(map(_account, metric)),
+    )  # fmt: skip
+    click.echo(json.dumps(describe(made), indent=2) if as_json else f"{path}: {made.stated} per {made.unit}")
+
+
+def _account(text: str) -> tuple[str, float]:
+    """A column and its limit."""
+    name, _, value = text.rpartition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise click.BadParameter("give a column and its epsilon, such as --metric age=1") from None
+
+
+@command.command("show")
+@LEDGER
+@JSON
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write an HTML page, which must not exist.")
+@click.option("--force", is_flag=True, help="Replace an existing page.")
+def show(path: str, *, as_json: bool, output: str | None, force: bool) -> None:
+    """Show limit, spendings and what is left of LEDGER.
+
+    \b
+    Examples:
+      fastdp budget show people.ledger
+      fastdp budget show people.ledger -o budget.html
+    """
+    from fastdp.accounting.ledger import Ledger
+
+    ledger = Ledger(path)
+    if output is not None:
+        from pathlib import Path
+
+        from fastdp.cli.files import write_together
+        from fastdp.report.ledger import ledger_page
+
+        page = ledger_page(ledger).encode()
+        write_together("budget", {Path(output): lambda file: file.write(page)}, force=force)
+        click.echo(f"{output}: the budget of {ledger.name or path}", err=True)
+        return
+    if as_json:
+        click.echo(json.dumps(describe(ledger), indent=2))
+        return
+    for line in bars(ledger, path):
+        click.echo(line)
+    for entry in ledger.entries():
+        if entry.kind == "raise":
+            click.secho(f"  the limit was raised at entry {entry.number}: {entry.body['because']}", fg="red")
+    open_entries = unsettled(ledger)
+    if open_entries:
+        click.echo(f"  spent and not settled: {', '.join(f'entry {number}' for number in open_entries)}")
+
+
+def bars(ledger: Ledger, path: str) -> list[str]:
+    """What was spent and what is left, each with a bar: the budget, its delta, and the accounts by distance."""
+    from fastdp.accounting.ledger.costs import NANO
+    from fastdp.accounting.ledger.filters import digits
+
+    spent, limit = ledger.spent, ledger.limit
+    lines = [
+        f"{ledger.name or path}: {spent.words(ledger.policy)} of {limit.words(ledger.policy)} per {ledger.unit} spent",
+        f"  {_bar(spent.amount, limit.amount)}",
+        f"  {ledger.remaining.words(ledger.policy)} remains",
+    ]
+    if ledger.policy in ("approx", "gaussian"):
+        lines.append(f"  all of it together is {ledger.stated}")
+    if spent.delta and limit.delta:
+        lines.insert(2, f"  {_bar(spent.delta, limit.delta)} of delta")
+    accounts = ledger.accounts
+    for name, most in accounts.limits.items():
+        used = accounts.spent.get(name, {"unit": "distance", "amount": 0})
+        words = f"{digits(used['amount'], NANO)} of {digits(most, NANO)} per {used['unit']} spent"
+        lines += [f"{name}: epsilon {words}", f"  {_bar(used['amount'], most)}"]
+    return lines
+
+
+def _bar(part: int, whole: int) -> str:
+    from fastdp.cli.terminal import draw_bar, draws_blocks
+
+    share = part / whole
+    return f"{draw_bar(share, 1.0, WIDTH, blocks=draws_blocks(sys.stdout))} {share:.1%}"
+
+
+def unsettled(ledger: Ledger) -> list[int]:
+    """Spends that no release was noted for; they count fully."""
+    entries = ledger.entries()
+    settled = {entry.body["of"] for entry in entries if entry.kind == "settle"}
+    return [entry.number for entry in entries if entry.kind == "spend" and entry.number not in settled]
+
+
+def describe(ledger: Ledger) -> dict[str, Any]:
+    """A ledger's state, for JSON: amounts in billionths of epsilon or rho, delta in units of 1e-18."""
+    return {
+        "id": ledger.id, "name": ledger.name, "unit": ledger.unit, "policy": ledger.policy,
+        **{
+            name: {"amount": total.amount, "delta": total.delta, "words": total.words(ledger.policy)}
+            for name, total in (("limit", ledger.limit), ("spent", ledger.spent), ("remaining", ledger.remaining))
+        },
+        "stated": ledger.stated, "head": ledger.head, "unsettled": unsettled(ledger),
+        "metric": {
+            name: {"limit": most, "spent": 0, **_renamed(ledger.accounts.spent.get(name))}
+            for name, most in ledger.accounts.limits.items()
+        },
+    }  # fmt: skip
+
+
+def _renamed(account: dict[str, Any] | None) -> dict[str, Any]:
+    return {} if account is None else {"spent": account["amount"], "unit": account["unit"]}
+
+
+def _line(entry: Any) -> dict[str, Any]:
+    """An entry, for JSON: exact integers, and the text of its body."""
+    return {
+        "entry": entry.number, "kind": entry.kind, "body": entry.body, "spent": entry.spent.amount,
+        "spent_delta": entry.spent.delta, "head": entry.head,
+    }  # fmt: skip
+
+
+@command.command("log")
+@LEDGER
+@JSON
+def log(path: str, *, as_json: bool) -> None:
+    """Print the entries of LEDGER, the oldest first.
+
+    \b
+    Example:
+      fastdp budget log people.ledger
+    """
+    from fastdp.accounting.ledger import Ledger
+    from fastdp.validation import visible_text
+
+    ledger = Ledger(path)
+    if as_json:
+        click.echo(json.dumps([_line(entry) for entry in ledger.entries()], indent=2))
+        return
+    for entry in ledger.entries():
+        what = entry.body.get("name") or entry.body.get("because") or entry.body.get("of") or ""
+        click.echo(
+            f"{entry.number:>5}  {entry.body['time']}  {entry.kind:<6}  {entry.spent.words(ledger.policy)} in all  "
+            f"{visible_text(str(what))}".rstrip()
+        )
+
+
+@command.command("export")
+@LEDGER
+def export(path: str) -> None:
+    """Print every entry of LEDGER as a line of JSON, with exact numbers.
+
+    \b
+    Example:
+      fastdp budget export people.ledger > entries.jsonl
+    """
+    from fastdp.accounting.ledger import Ledger
+
+    for entry in Ledger(path).entries():
+        click.echo(json.dumps(_line(entry)))
+
+
+@command.command("cost")
+@LEDGER
+@click.argument("plan_path", metavar="PLAN", type=click.Path(exists=True, dir_okay=False))
+@click.option("--records", type=click.IntRange(min=1), help="Records of one unit of the budget, at the most.")
+@JSON
+def cost(path: str, plan_path: str, *, records: int | None, as_json: bool) -> None:
+    """Say what a release by PLAN would cost, and whether LEDGER allows it; nothing is spent.
+
+    \b
+    Example:
+      fastdp budget cost people.ledger plan.toml
+    """
+    from fastdp.accounting.ledger import Ledger
+    from fastdp.plans.plan import Plan
+
+    plan = Plan.load(plan_path)
+    ledger = Ledger(path)
+    added = ledger.cost(plan, records=records)
+    left = ledger.remaining
+    if as_json:
+        parts = {"cost": added, "remaining": left}
+        said = {name: {"amount": one.amount, "delta": one.delta} for name, one in parts.items()}
+        click.echo(json.dumps({**said, "policy": ledger.policy}, indent=2))
+    else:
+        click.echo(f"{plan_path}: {added.words(ledger.policy)}; {left.words(ledger.policy)} remains")
+    ledger.check(plan, records=records)
+
+
+@command.command("verify")
+@LEDGER
+@click.option(
+    "--receipt", "receipts", multiple=True, type=click.Path(exists=True, dir_okay=False), help="A release's receipt."
+)
+@JSON
+def verify(path: str, *, receipts: tuple[str, ...], as_json: bool) -> None:
+    """Check that no entry of LEDGER was changed, and that it holds what receipts say.
+
+    \b
+    Examples:
+      fastdp budget verify people.ledger
+      fastdp budget verify people.ledger --receipt private.parquet.receipt.json
+    """
+    from fastdp.accounting.ledger import Ledger
+
+    ledger = Ledger(path)
+    count = ledger.verify([_stamp(receipt) for receipt in receipts])
+    said = json.dumps({"entries": count, "receipts": len(receipts), "head": ledger.head}, indent=2)
+    click.echo(said if as_json else f"{path}: {count:,} entries, all as they were written")
+
+
+def _stamp(path: str) -> dict[str, Any]:
+    """What a receipt says of its ledger."""
+    from pathlib import Path
+
+    from fastdp.errors import InputCorruptError
+
+    try:
+        stamp = json.loads(Path(path).read_text(encoding="utf-8"))["ledger"]
+        return {"id": str(stamp["id"]), "entry": int(stamp["entry"]), "head": str(stamp["head"])}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise InputCorruptError(f"budget: {path!r} is no receipt of a release that was paid from a ledger") from None
+
+
+@command.command("raise")
+@LEDGER
+@click.option("--epsilon", type=float, help="The new limit of a pure budget.")
+@click.option("--rho", type=float, help="The new limit of a budget in rho.")
+@click.option("--delta", type=float, help="The new limit of delta.")
+@click.option("--because", required=True, help="Why: it stays in the ledger for all to see.")
+def raise_limit(path: str, *, epsilon: float | None, rho: float | None, delta: float | None, because: str) -> None:
+    """Raise the limit of LEDGER; people in the data get less privacy than they were told.
+
+    \b
+    Example:
+      fastdp budget raise people.ledger --epsilon 3 --because "the board agreed on 18 November"
+    """
+    from fastdp.accounting.ledger import Ledger
+
+    ledger = Ledger(path)
+    ledger.raise_limit(epsilon=epsilon, rho=rho, delta=delta, because=because)
+    click.echo(f"{path}: the limit is now {ledger.stated} per {ledger.unit}")

@@ -1,0 +1,1 @@
+"""The likelihood of counts, and algorithms that maximise it."""

@@ -1,0 +1,1 @@
+"""Beyond maximum likelihood: candidates from smooth to sparse, and the choice between them."""

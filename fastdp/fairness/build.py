@@ -1,0 +1,114 @@
+"""From columns to the table of counts, in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fastdp import validation
+from fastdp.errors import ParameterError
+from fastdp.fairness.encoding import OWNER, Codes, encode
+from fastdp.fairness.sanitized import SanitizedTable, encode_reports
+from fastdp.fairness.scores import ScoreTable, encode_scores
+from fastdp.fairness.tables import FairnessTable
+from fastdp.fairness.tally import read_weights, tally
+from fastdp.typing import Column
+
+
+def table(
+    *,
+    y_true: Column,
+    y_pred: Column,
+    sensitive: Mapping[str, Column],
+    given: Column | None = None,
+    score: Column | None = None,
+    weights: Column | None = None,
+    positive: Any = None,
+    score_range: tuple[float, float] | None = None,
+    mechanisms: Mapping[str, Any] | None = None,
+    truth: str = "sample",
+) -> Any:
+    """Count labels and decisions by sensitive attributes, for every group criterion of fairness.
+
+    One pass over columns of numpy, pyarrow, pandas, polars or lists. Several attributes are counted in all their
+    combinations; ``by`` gives the table of some of them. Labels and decisions are 0 and 1, or truth values, or any
+    classes of which ``positive`` names the positive one. Nulls are refused.
+
+    Parameters
+    ----------
+    y_true, y_pred
+        The true labels and the decisions.
+    sensitive
+        Attributes that fairness is asked between, by name.
+    given
+        A column within whose values decisions are compared too: conditional statistical parity.
+    score
+        What decisions were made from: for calibration, ROC curves and thresholds. More than 1,024 different scores are
+        put into as many bins of equal width, over ``score_range`` if it is given.
+    weights
+        How much each row counts, such as the inverse of its sampling rate.
+    positive
+        The class that counts as positive.
+    mechanisms
+        The mechanism of each column that is sanitized, by the attribute's name, ``"y_true"`` or ``"y_pred"``. The
+        result is then a :class:`SanitizedTable`, whose rates and gaps are those of the truth.
+    truth
+        With mechanisms: ``"sample"`` for the rates of the population, ``"fixed"`` for those of these very people.
+
+    >>> import fastdp as fd
+    >>> f = table(y_true=[1, 0, 1, 0], y_pred=[1, 0, 1, 1], sensitive={"sex": ["f", "f", "m", "m"]})
+    >>> f.rates("selection")["f"], f.gap("fpr").value
+    (0.5, 1.0)
+    """
+    if not isinstance(sensitive, Mapping) or not sensitive:
+        raise ParameterError(f"{OWNER}: sensitive must be a dict of columns by name, such as {{'sex': column}}")
+    mechanisms = dict(mechanisms or {})
+    columns = {**sensitive, "given": given, "y_true": y_true, "y_pred": y_pred}
+    _check_names(columns, mechanisms, given)
+    codes = {
+        name: _encode(name, column, mechanisms.get(name)) for name, column in columns.items() if column is not None
+    }
+    codes.setdefault("given", Codes(np.zeros(codes["y_true"].codes.size, np.uint8), (None,)))
+    read = read_weights(weights)
+    declared = [axis for axis, name in enumerate(columns) if name in mechanisms]
+    counts = tally([codes[name] for name in columns], read).seen(declared)
+    if not counts.counts.any():
+        raise ParameterError(f"{OWNER}: there are no rows")
+    found = FairnessTable(tuple(sensitive), counts, positive)
+    if mechanisms:
+        if score is not None or weights is not None:
+            raise ParameterError(f"{OWNER}: a table of sanitized columns takes neither score nor weights yet")
+        return SanitizedTable(found, mechanisms, truth)
+    attributes, labels = [codes[name] for name in sensitive], codes["y_true"]
+    if score is None:
+        return found
+    return FairnessTable(
+        tuple(sensitive),
+        counts,
+        found.positive,
+        _score_table(attributes, labels, encode_scores(score, score_range), found, read),
+    )
+
+
+def _check_names(columns: Mapping[str, Any], mechanisms: Mapping[str, Any], given: Any) -> None:
+    unknown = [name for name in mechanisms if name not in columns or (name == "given" and given is None)]
+    if unknown or len(columns) < 4:
+        said = validation.unknown("column of mechanisms", unknown[0], tuple(columns)) if unknown else (
+            "an attribute must not be called given, y_true or y_pred"
+        )  # fmt: skip
+        raise ParameterError(f"{OWNER}: {said}")
+
+
+def _encode(name: str, column: Any, mechanism: Any) -> Codes:
+    return encode(name, column) if mechanism is None else encode_reports(name, column, mechanism)
+
+
+def _score_table(
+    attributes: list[Codes], labels: Codes, scores: Codes, found: FairnessTable, weights: np.ndarray | None
+) -> ScoreTable:
+    if found.positive is None:
+        raise ParameterError(f"{OWNER}: scores are of one class; choose it with positive=")
+    truth = np.array([value == found.positive for value in labels.values], np.uint8)
+    return ScoreTable(tally([*attributes, Codes(truth[labels.codes], (0, 1)), scores], weights).seen())

@@ -1,0 +1,208 @@
+"""The table that every group criterion is a function of: groups by strata by labels by decisions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fastdp import validation
+from fastdp.errors import ParameterError
+from fastdp.fairness.contrasts import Contrast, gap_of, ratio_of
+from fastdp.fairness.criteria import Criterion, assess
+from fastdp.fairness.encoding import OWNER
+from fastdp.fairness.incompatibility import Incompatibility, explain
+from fastdp.fairness.rates import Rates, divide, rates_of, weights_of
+from fastdp.fairness.scores import Calibration, Roc, ScoreTable
+from fastdp.fairness.tally import Tally
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class FairnessTable:
+    """Counts of rows by sensitive attributes, ``given`` stratum, true label and decision.
+
+    Every criterion is computed from these counts alone, so tables of batches, files and machines add up with ``+``.
+    ``by`` sums over some of the attributes, ``one_vs_rest`` chooses the class that counts as positive.
+    """
+
+    attributes: tuple[str, ...]
+    tally: Tally
+    positive: Any = None
+    scores: ScoreTable | None = None
+
+    def __post_init__(self) -> None:
+        classes = self.classes
+        if self.positive is None and set(classes) <= {0, 1}:
+            object.__setattr__(self, "positive", 1)
+        elif self.positive is not None and self.positive not in classes:
+            raise ParameterError(f"{OWNER}: positive must be one of the labels or decisions")
+
+    def __add__(self, other: FairnessTable) -> FairnessTable:
+        """The table of the rows of both."""
+        if self.attributes != other.attributes or (self.scores is None) != (other.scores is None):
+            raise ParameterError(f"{OWNER}: only tables of the same attributes add up, all with scores or none")
+        scores = None if self.scores is None or other.scores is None else self.scores + other.scores
+        return FairnessTable(self.attributes, self.tally + other.tally, self.positive, scores)
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """All values of labels and decisions."""
+        return tuple(dict.fromkeys((*self.tally.values[-2], *self.tally.values[-1])))
+
+    @property
+    def rows(self) -> float:
+        """How many rows were counted, or the sum of their weights."""
+        return float(self.tally.counts.sum())
+
+    @property
+    def strata(self) -> tuple[Any, ...]:
+        """The values of ``given``; one, None, without it."""
+        return self.tally.values[-3]
+
+    @property
+    def groups(self) -> tuple[tuple[Any, ...], ...]:
+        """Every combination of the attributes' values that a row has."""
+        return tuple(itertools.compress(itertools.product(*self.tally.values[:-3]), self._present()))
+
+    def _present(self) -> np.ndarray:
+        counts = self.tally.counts
+        return np.asarray(counts.reshape(-1, *counts.shape[-3:]).sum(axis=(1, 2, 3)) > 0)
+
+    def by(self, *names: str) -> FairnessTable:
+        """The table of some of the attributes, in this order, summed over the others."""
+        for name in names:
+            if name not in self.attributes:
+                raise ParameterError(f"{OWNER}: {validation.unknown('attribute', name, self.attributes)}")
+        axes = [self.attributes.index(name) for name in names]
+        gone = tuple(i for i in range(len(self.attributes)) if i not in axes)
+        order = [*np.argsort(np.argsort(axes)), *range(len(axes), len(axes) + 3)]
+
+        def turn(counts: np.ndarray) -> np.ndarray:
+            return np.asarray(counts.sum(axis=gone).transpose(order))
+
+        values = (*(self.tally.values[i] for i in axes), *self.tally.values[-3:])
+        squares = None if self.tally.squares is None else turn(self.tally.squares)
+        scores = None if self.scores is None else self.scores.by(axes)
+        return FairnessTable(tuple(names), Tally(values, turn(self.tally.counts), squares), self.positive, scores)
+
+    def one_vs_rest(self, value: Any) -> FairnessTable:
+        """The same counts with one class as the positive one, and all others as negative."""
+        return replace(self, positive=value)
+
+    def stratified(self, counts: np.ndarray | None = None) -> np.ndarray:
+        """Counts [group, stratum, label, decision], both binary."""
+        if self.positive is None:
+            raise ParameterError(
+                f"{OWNER}: there are several classes; choose one with positive= or .one_vs_rest(value)"
+            )
+        counts = self.tally.counts if counts is None else counts
+        flat = counts.reshape(-1, *counts.shape[-3:])[self._present()]
+        labels, decisions = ([int(value == self.positive) for value in axis] for axis in self.tally.values[-2:])
+        binary = np.zeros((*flat.shape[:2], 2, 2), flat.dtype)
+        for i, label in enumerate(labels):
+            for j, decision in enumerate(decisions):
+                binary[:, :, label, decision] += flat[:, :, i, j]
+        return binary
+
+    @property
+    def cells(self) -> np.ndarray:
+        """Counts [group, label, decision], both binary: true negatives at [0, 0], true positives at [1, 1]."""
+        return np.asarray(self.stratified().sum(axis=1))
+
+    @property
+    def squares(self) -> np.ndarray | None:
+        """Sums of squared weights in the same cells; None if rows count alike."""
+        return None if self.tally.squares is None else np.asarray(self.stratified(self.tally.squares).sum(axis=1))
+
+    def rates(self, name: str, *, level: float = LEVEL, method: str = "wilson") -> Rates:
+        """A rate in every group with its interval, ``"wilson"`` or ``"clopper-pearson"``.
+
+        >>> import fastdp as fd
+        >>> f = fd.fairness.table(y_true=[1, 1, 0, 0], y_pred=[1, 0, 0, 1], sensitive={"sex": ["f", "f", "m", "m"]})
+        >>> f.rates("tpr")["f"], f.rates("tpr").undefined
+        (0.5, (('m',),))
+        """
+        return rates_of(name, self.groups, self.cells, self.squares, level, method)
+
+    def effective(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Counts and sizes of a rate; those of weighted rows are effective sample sizes."""
+        hits, denominator = weights_of(name)
+        counts = (self.cells * hits).sum(axis=(1, 2))
+        totals = (self.cells * denominator).sum(axis=(1, 2))
+        if self.squares is None:
+            return counts, totals
+        sizes = divide(totals**2, (self.squares * denominator).sum(axis=(1, 2)))
+        return np.nan_to_num(divide(counts, totals) * sizes), np.nan_to_num(sizes)
+
+    def gap(self, name: str, *, level: float = LEVEL) -> Contrast:
+        """The largest difference of a rate between two groups, with a simultaneous Newcombe interval."""
+        return gap_of(name, self.groups, *self.effective(name), validation.level(OWNER, level))
+
+    def ratio(self, name: str, *, level: float = LEVEL) -> Contrast:
+        """The smallest ratio of a rate between two groups, with a simultaneous Koopman interval."""
+        return ratio_of(name, self.groups, *self.effective(name), validation.level(OWNER, level))
+
+    def four_fifths(self, *, favourable: int = 1, level: float = LEVEL) -> Contrast:
+        """The smallest ratio of the shares that get the favourable decision, 1 or 0; below 0.8 is adverse impact.
+
+        [Uniform Guidelines on Employee Selection Procedures, 29 CFR 1607.4 D]
+        """
+        counts, sizes = self.effective("selection")
+        counts = counts if favourable else sizes - counts
+        return ratio_of("selection", self.groups, counts, sizes, validation.level(OWNER, level))
+
+    def criteria(self, *, tolerance: float = 0.05, favourable: int = 1, level: float = LEVEL) -> tuple[Criterion, ...]:
+        """Every criterion with its gap, its p-value and what can be said of it."""
+        return assess(self, tolerance=tolerance, favourable=favourable, level=validation.level(OWNER, level))
+
+    def incompatible(self, *, level: float = LEVEL) -> Incompatibility:
+        """Which criteria cannot hold together here, shown with the table's own numbers."""
+        return explain(self.groups, self.cells, self.gap("base", level=level))
+
+    def bootstrap(self, name: str, *, runs: int = 1000, level: float = LEVEL, seed: int = 0) -> Mapping[str, Any]:
+        """Percentile intervals of each group's rate: resampling rows is a multinomial draw of the cells.
+
+        It costs nothing per row. It has no interval of the largest gap: the percentile one covers 0 % where groups are
+        equal.
+        """
+        if self.squares is not None:
+            raise ParameterError(f"{OWNER}: the bootstrap is for rows without weights")
+        cells, (hits, denominator) = self.cells, weights_of(name)
+        draws = np.random.default_rng(seed).multinomial(int(cells.sum()), cells.ravel() / cells.sum(), size=runs)
+        drawn = draws.reshape(runs, *cells.shape)
+        rates = divide((drawn * hits).sum(axis=(2, 3)), (drawn * denominator).sum(axis=(2, 3)))
+        tail = (1 - level) / 2
+        known = ~np.isnan(rates).any(axis=0)
+        low, high = np.zeros(known.size), np.ones(known.size)
+        low[known], high[known] = np.quantile(rates[:, known], [tail, 1 - tail], axis=0)
+        return {"groups": self.groups, "low": low, "high": high}
+
+    def calibration(self, *, level: float = LEVEL) -> Calibration:
+        """The share of positives at every score in every group, with intervals."""
+        return self._scores().calibration(self.groups, level)
+
+    def roc(self) -> Roc:
+        """The true and false positive rates of every threshold in every group."""
+        return self._scores().roc(self.groups)
+
+    def _scores(self) -> ScoreTable:
+        if self.scores is None:
+            raise ParameterError(f"{OWNER}: the table has no scores; give score=")
+        return self.scores
+
+    def to_dict(self, *, level: float = LEVEL) -> dict[str, Any]:
+        """Rates and criteria, as JSON has them."""
+        from fastdp.fairness.rates import RATES
+
+        return {
+            "attributes": list(self.attributes),
+            "rows": self.rows,
+            "rates": [self.rates(name, level=level).to_dict() for name in RATES],
+            "criteria": [criterion.to_dict() for criterion in self.criteria(level=level)],
+            "incompatible": self.incompatible(level=level).to_dict(),
+        }

@@ -1,0 +1,1 @@
+"""Files and streams: open, read in batches, write atomically. They know nothing of plans, mechanisms or noise."""

@@ -1,0 +1,1 @@
+"""Kernels of fairness: tables of counts in one pass."""

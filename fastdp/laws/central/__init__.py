@@ -1,0 +1,1 @@
+"""Laws of additive noise: Laplace and geometric, Gaussian, staircase, and where their noise is added."""

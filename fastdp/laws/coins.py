@@ -1,0 +1,72 @@
+"""Coins with integer thresholds: probabilities out of 2**128, rounded toward more noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from fastdp import rounding
+from fastdp.laws.loss_atoms import atomic, symmetric_pairs
+from fastdp.laws.odds import ODDS_BITS, Odds
+from fastdp.laws.rate import Rate
+from fastdp.losses import AtomicLoss
+
+BITS = ODDS_BITS
+
+
+def flip_threshold(rate: Rate) -> int:
+    """1 / (e**rate + 1) as an integer out of 2**128, rounded up.
+
+    >>> flip_threshold(Rate(1, 40)) / 2**128
+    0.4999999999997726
+    """
+    return (1 << BITS) - Odds(rate, favoured=1, others=1).threshold
+
+
+def halves(threshold: int) -> tuple[np.uint64, np.uint64]:
+    """A threshold out of 2**128 as its upper and lower 64 bits."""
+    return np.uint64(threshold >> 64), np.uint64(threshold & (1 << 64) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Coin:
+    """1 with probability threshold / 2**128; neither never nor always."""
+
+    threshold: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.threshold < 1 << BITS:
+            raise ValueError("a coin must be able to fall on both sides")
+
+    @property
+    def exact(self) -> Fraction:
+        return Fraction(self.threshold, 1 << BITS)
+
+    @property
+    def halves(self) -> tuple[np.uint64, np.uint64]:
+        return halves(self.threshold)
+
+
+def flip_loss(coin: Coin) -> AtomicLoss:
+    """The privacy loss of one bit that is flipped when the coin says so."""
+    return atomic(symmetric_pairs(1 - coin.exact, coin.exact))
+
+
+def set_loss(truth: Coin, noise: Coin) -> AtomicLoss:
+    """The privacy loss of a set that holds one value by the coin ``truth`` and others by ``noise``: of two bits."""
+    p, q = truth.exact, noise.exact
+    return atomic(symmetric_pairs(p * (1 - q), q * (1 - p)))
+
+
+def two_coin_cost(one: Coin, other: Coin) -> float:
+    """The largest log-ratio of an outcome's probabilities between two coins, rounded up."""
+    a, b = one.exact, other.exact
+    return log_up(max(a / b, b / a, (1 - a) / (1 - b), (1 - b) / (1 - a)))
+
+
+def log_up(ratio: Fraction) -> float:
+    """The natural logarithm of a ratio >= 1, rounded up: log1p is good to an ulp, and four are added."""
+    return rounding.up(math.log1p(rounding.float_up(ratio - 1)))

@@ -1,0 +1,1 @@
+"""Laws of local protocols: thresholds of coins, subsets, hashes and windows."""

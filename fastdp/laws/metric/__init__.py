@@ -1,0 +1,1 @@
+"""Laws on the plane and on finite metrics."""

@@ -1,0 +1,80 @@
+"""Privacy losses as plain data: the pair of output distributions that dominates a release, in closed form or as atoms.
+
+The loss of an output y is ln P(y) / Q(y), where P and Q are its distributions on two neighbouring data sets. Laws make
+these values from the integers of their samplers, `accounting` composes them; neither needs to know the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """One release on one pair of neighbouring data sets.
+
+    The sampler may differ from the closed form or the atoms in two ways, both charged by `accounting`: each
+    probability by a factor within ``e**±margin``, and both distributions by a statistical ``distance``.
+    """
+
+    margin: float = 0.0
+    distance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianLoss(Loss):
+    """N(mu, 1) against N(0, 1): the loss is N(mu**2 / 2, mu**2). The same in both directions."""
+
+    mu: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaplaceLoss(Loss):
+    """Continuous Laplace noise whose scale is 1 / epsilon of the shift. The same in both directions."""
+
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeometricLoss(Loss):
+    """Noise with P(z) proportional to e**(-rate |z|) on the integers, shifted by ``steps``.
+
+    The losses are (steps - 2 j) * rate for j = 0..steps. The same in both directions.
+    """
+
+    rate: float
+    steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledGaussianLoss(Loss):
+    """Gaussian noise on a Poisson sample: (1 - rate) N(0, 1) + rate N(mu, 1) against N(0, 1), or ``reverse``d."""
+
+    mu: float
+    rate: float
+    reverse: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcentratedLoss(Loss):
+    """Any loss of rho-zCDP: E e**(z L) <= e**(rho z (z + 1)) for z > 0, and no more is known. The same both ways."""
+
+    rho: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AtomicLoss(Loss):
+    """Finitely many losses: atom i has mass ``p[i]`` under P and ``q[i]`` under Q, so that its loss is ln p[i] / q[i].
+
+    ``losses`` holds that logarithm, since the quotient of two floats would lose digits near 0. ``p_infinite`` is the
+    mass of P where Q has none, ``q_infinite`` the reverse. Masses and losses are right to a relative 2**-50. The other
+    direction swaps P and Q.
+    """
+
+    losses: np.ndarray = field(repr=False)
+    p: np.ndarray = field(repr=False)
+    q: np.ndarray = field(repr=False)
+    p_infinite: float = 0.0
+    q_infinite: float = 0.0

@@ -1,0 +1,1 @@
+"""Additive mechanisms on numbers: Laplace, geometric, Gaussian, discrete Gaussian, staircase."""

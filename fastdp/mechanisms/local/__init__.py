@@ -1,0 +1,1 @@
+"""Local protocols: each person's value is randomized on its own."""

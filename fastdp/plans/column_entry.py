@@ -1,0 +1,218 @@
+"""What a plan says of one column: keep it, drop it, or randomize it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from fastdp import rounding, validation
+from fastdp.columns.domain import Domain
+from fastdp.columns.numeric import check_arrow
+from fastdp.errors import FastDPError, ParameterError
+from fastdp.plans.part import PlanPart
+from fastdp.plans.policies import KEYS, Policies
+from fastdp.plans.spec import MECHANISMS, STRUCTURED, Spec, check_keys, find, in_plain_words
+from fastdp.privacy import MetricPrivacy, Privacy
+from fastdp.validation import unknown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fastdp.random.rng import Rng
+
+TRIES, TOLERANCE = 100, 1e-7
+_NO_PARAMETERS = (*KEYS, "mechanism")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(PlanPart):
+    """One column of a plan.
+
+    A mechanism for numbers hides the whole record when ``bounds`` alone are given: any two values within them are
+    neighbours. With a ``unit`` its guarantee is metric: for values up to one unit apart, and more for values farther
+    apart, as the mechanism's law has it (see `MetricPrivacy`).
+    """
+
+    policies: Policies = field(default_factory=Policies)
+
+    @classmethod
+    def read(cls, column: str, value: object) -> Entry:
+        """From ``"keep"``, ``"drop"``, or a table with ``action`` or ``mechanism``."""
+        owner = f"Plan: column {column!r}"
+        if isinstance(value, str):
+            value = {"action": value}
+        if not isinstance(value, Mapping):
+            raise ParameterError(f'{owner}: give "keep", "drop" or a table with a mechanism')
+        given = in_plain_words(value)
+        if "mechanism" in given and "action" in given:
+            raise ParameterError(f"{owner}: give an action or a mechanism, not both")
+        if "mechanism" in given:
+            return _read_mechanism(owner, column, given)
+        if "action" not in given:
+            raise ParameterError(f'{owner}: say action = "keep", action = "drop" or mechanism = ...')
+        action = given["action"]
+        if action not in ("keep", "drop"):
+            raise ParameterError(f"{owner}: {unknown('action', action, ('keep', 'drop'))}")
+        check_keys(owner, given, ("action",))
+        return cls((column,), action, given, None, None, "error")
+
+    @property
+    def title(self) -> str:
+        return f"column {self.name!r}"
+
+    @property
+    def spec(self) -> Spec:
+        """What plans say of its mechanism."""
+        return MECHANISMS[self.given["mechanism"]]
+
+    @property
+    def ways_out(self) -> str:
+        return ", ".join(key for key in ("nulls", "nan", "out_of_domain") if key in self.spec.all_keys)
+
+    @property
+    def labelled(self) -> tuple[str, ...]:
+        domain = getattr(self.mechanism, "domain", None)
+        labels = None if domain is None else domain.labels
+        return self.columns if labels is not None and isinstance(labels[0], str) else ()
+
+    @property
+    def expected_error(self) -> str:
+        from fastdp.plans.expected_error import expected_error
+
+        return expected_error(self.mechanism, self.spec.takes)
+
+    def text_types(self) -> dict[str, pa.DataType]:
+        return {} if self.mechanism is None else {self.name: _text_type(self.spec, labelled=bool(self.labelled))}
+
+    def agrees_with(self, other: PlanPart | None) -> bool:
+        return isinstance(other, Entry) and (self.action, self.mechanism) == (other.action, other.mechanism)
+
+    def stream(self, rng: Rng) -> Rng:
+        return rng.child(self.name)
+
+    def result_types(self, kinds: list[pa.DataType]) -> list[pa.DataType]:
+        (kind,) = kinds
+        return [self.mechanism.result_type(self.policies.settled_type(kind))]
+
+    def randomize(self, values: list[pa.Array], rng: Rng) -> list[pa.Array]:
+        """Reports of the values, with nulls, NaN and undeclared categories as the plan says.
+
+        Every row takes one slot of each stream, also rows that are dropped afterwards.
+        """
+        (column,) = values
+        if self.policies.change_values:
+            check_arrow(self.title, column, "public")  # before anything reads them
+            column = self.policies.settle(column, rng.child("out of domain"))
+        return [self.mechanism.randomize(column, rng=rng, nulls=self.policies.for_mechanism)]
+
+
+def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> Entry:
+    spec = find(owner, given["mechanism"])
+    check_keys(owner, given, spec.all_keys)
+    parameters = {key: value for key, value in given.items() if key not in _NO_PARAMETERS}
+    for key, value in parameters.items():
+        if key not in STRUCTURED and not isinstance(value, bool | int | float | str):
+            raise ParameterError(f"{owner}: {key} must be one number or word for all records")
+    unit = None
+    if spec.takes == "numbers":
+        unit = _read_unit(owner, spec, given)
+        parameters.pop("unit", None)
+    for needed in spec.declared:
+        if needed not in given:
+            raise ParameterError(f"{owner}: {given['mechanism']} needs {needed}; they are declared, never inferred")
+    if "bounds" in parameters:
+        parameters["bounds"] = validation.bounds(owner, parameters["bounds"], integers=spec.whole)
+    if spec.takes == "numbers":
+        parameters["sensitivity"] = unit if unit is not None else _width(*parameters["bounds"])
+    mechanism = build(owner, spec, given["mechanism"], parameters)
+    if unit is not None and parameters.get("boundary") == "resample":
+        mechanism = _calibrate_by_distance(owner, spec, given["mechanism"], parameters, mechanism)
+    if spec.takes == "codes":
+        unit = mechanism.unit
+    policies = Policies.read(
+        owner,
+        given,
+        domain=_domain(owner, spec, mechanism),
+        bounds=getattr(mechanism, "bounds", None),
+        truths=spec.takes == "truths",
+    )
+    return Entry((column,), "randomize", given, mechanism, _guarantee(mechanism, unit), policies.nulls, policies)
+
+
+def _guarantee(mechanism: Any, unit: Any) -> Privacy:
+    """The guarantee for one record's value replaced by another, whatever it is or by distance."""
+    if unit is None:
+        stated: Privacy = mechanism.privacy
+        if (stated.unit, stated.neighbours) == ("record", "replace"):
+            return stated
+        return replace(stated, unit="record", neighbours="replace")
+    if isinstance(unit, str):
+        return MetricPrivacy(epsilon=mechanism.privacy.epsilon, unit=f"distance 1 {unit}", neighbours="replace")
+    by_distance: MetricPrivacy = mechanism.privacy_by_distance
+    return by_distance
+
+
+def _text_type(spec: Spec, *, labelled: bool) -> pa.DataType:
+    import pyarrow as pa
+
+    if spec.takes == "categories":
+        return pa.string() if labelled else pa.int64()
+    if spec.takes == "truths":
+        return pa.bool_()
+    return pa.int64() if spec.whole or spec.takes == "codes" else pa.float64()
+
+
+def build(owner: str, spec: Spec, name: str, parameters: Mapping[str, Any]) -> Any:
+    """The mechanism; what is wrong with its parameters is said in the plan's name."""
+    try:
+        return spec.build(**parameters)
+    except FastDPError as error:
+        raise ParameterError(f"{owner}: {error}") from None
+    except TypeError:  # a key without which the mechanism cannot be made
+        raise ParameterError(f"{owner}: {name} needs {' and '.join(spec.keys[:1])}") from None
+
+
+def _calibrate_by_distance(owner: str, spec: Spec, name: str, parameters: dict[str, Any], mechanism: Any) -> Any:
+    """The mechanism whose epsilon per unit is what was asked for at every distance, not at one unit alone.
+
+    Draws that are repeated until they are inside cost more per step between values that are near one another.
+    """
+    asked = validation.positive(owner, "epsilon", parameters["epsilon"])
+    epsilon = asked
+    for _ in range(TRIES):
+        stated = mechanism.privacy_by_distance.epsilon
+        if asked * (1 - TOLERANCE) <= stated <= asked:
+            break
+        epsilon *= asked / stated * (1 - TOLERANCE / 4)
+        mechanism = build(owner, spec, name, parameters | {"epsilon": epsilon})
+    return mechanism
+
+
+def _domain(owner: str, spec: Spec, mechanism: Any) -> Domain | None:
+    """What can occur in a column of categories or codes."""
+    if spec.takes == "categories":
+        domain: Domain = mechanism.domain
+        return domain
+    if spec.takes != "codes":
+        return None
+    return Domain.read(owner, math.prod(mechanism.shape) if "shape" in spec.keys else len(mechanism.distance))
+
+
+def _read_unit(owner: str, spec: Spec, given: Mapping[str, Any]) -> Any:
+    """The distance that epsilon is for, or None where bounds alone are given."""
+    if "unit" not in given:
+        if "bounds" not in given:
+            raise ParameterError(
+                f"{owner}: give bounds to hide the whole record, or unit for a guarantee per distance (d-privacy)"
+            )
+        return None
+    check = validation.positive_integer if spec.whole else validation.positive
+    return check(owner, "unit", given["unit"])
+
+
+def _width(low: float, high: float) -> float:
+    """The most that a record's value can move: the width of the bounds, rounded up."""
+    return high - low if isinstance(low, int) else rounding.float_up(Fraction(high) - Fraction(low))

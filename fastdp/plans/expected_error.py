@@ -1,0 +1,55 @@
+"""The error to expect of a column's reports, in words."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from fastdp.mechanisms.local.square_wave import SquareWave
+from fastdp.plans.part import RECORDS
+
+if TYPE_CHECKING:
+    from fastdp.mechanisms.metric.finite import CodeMechanism
+
+
+def expected_error(mechanism: Any, takes: str) -> str:
+    """Where 95 % of the errors lie: of a value, or of what is estimated from many reports."""
+    if takes == "codes":
+        return f"{_reach(mechanism):.4g} {mechanism.unit} from each value"
+    if takes == "numbers":
+        half = float(mechanism.interval(0.95)[1])
+        if mechanism.bounds is not None:  # which no report leaves
+            half = min(half, mechanism.bounds[1] - mechanism.bounds[0])
+        return f"±{_in_digits(half)} on each value"
+    if isinstance(mechanism, SquareWave):
+        return f"±{_in_digits(_wave_reach(mechanism))} on each value"
+    half = 1.96 * math.sqrt(float(mechanism.variance(RECORDS)))
+    if takes == "bounded":
+        return f"±{half:.4g} on the mean of {RECORDS:,}"
+    return f"±{100 * half:.2g} % on shares of {RECORDS:,}"
+
+
+def _in_digits(number: float) -> str:
+    """Four digits that count, in thousands.
+
+    >>> _in_digits(599146.5), _in_digits(2.9957), _in_digits(3e-9)
+    ('599,100', '2.996', '3e-09')
+    """
+    return f"{float(f'{number:.4g}'):,.15g}"
+
+
+def _wave_reach(mechanism: SquareWave) -> float:
+    """The distance that 95 % of the reports of the middle value are within."""
+    near = 2 * mechanism.b * mechanism.p
+    part = 0.95 / (2 * mechanism.p) if near > 0.95 else mechanism.b + (0.95 - near) / (2 * mechanism.q)
+    return part * (mechanism.bounds[1] - mechanism.bounds[0])
+
+
+def _reach(mechanism: CodeMechanism) -> float:
+    """The distance that 95 % of the reports of the middle value are within."""
+    import numpy as np
+
+    lengths = mechanism.distances_from(mechanism.middle)
+    order = np.argsort(lengths)
+    reached = np.searchsorted(np.cumsum(mechanism.channel().row(mechanism.middle)[order]), 0.95)
+    return float(lengths[order][min(int(reached), len(order) - 1)])

@@ -1,0 +1,84 @@
+"""A plan in words: per column and group what happens, what that guarantees, and the error to expect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fastdp import rounding
+from fastdp.privacy import MetricPrivacy
+
+if TYPE_CHECKING:
+    from fastdp.plans.part import PlanPart
+    from fastdp.plans.plan import Plan
+    from fastdp.privacy import Privacy
+
+
+SHOWN = {"public": "; nulls are public", "drop": "; rows with nulls are left out, which is public"}
+"""What a policy on nulls shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One column or group, as it is shown."""
+
+    column: str
+    action: str
+    guarantee: str
+    error: str
+
+
+def explain(plan: Plan) -> list[Line]:
+    """One line per column of the plan, then one per group."""
+    return [_line(part) for part in plan.parts]
+
+
+def as_data(plan: Plan) -> dict[str, Any]:
+    """The guarantee as a receipt states it, with the error to expect of every column and group."""
+    from fastdp.plans.guarantee import describe_guarantee
+
+    said = describe_guarantee(plan)
+    parts = [*said["columns"].values(), *said.get("groups", ())]
+    for part, line in zip(parts, explain(plan), strict=True):
+        if line.error:
+            part["error_within_95_percent"] = line.error
+    return said
+
+
+def explain_total(plan: Plan) -> list[str]:
+    """What a whole record is guaranteed: the sum, then every metric column and group by itself."""
+    total = plan.privacy
+    said = []
+    if total.record is not None:
+        said.append(f"one record: {in_words(total.record)}, local differential privacy")
+    for name, privacy in total.metric.items():
+        said.append(f"{name}: {in_words(privacy)} ({privacy.kind}), not in the sum")
+    return said or ["no column is randomized: nothing is guaranteed"]
+
+
+def in_words(privacy: Privacy) -> str:
+    """The parts of a guarantee, rounded up to what is shown; a distance says so."""
+    parts = [
+        f"{name} {rounding.significant_up(value)}"
+        for name, value in (("epsilon", privacy.epsilon), ("rho", privacy.rho), ("delta", privacy.delta or None))
+        if value is not None
+    ]
+    return ", ".join(parts) + (_by_distance(privacy) if isinstance(privacy, MetricPrivacy) else "")
+
+
+def _by_distance(privacy: MetricPrivacy) -> str:
+    """The distance that a metric guarantee is for, and how it grows."""
+    if privacy.started:
+        return f" per started {privacy.unit}"
+    squared = privacy.epsilon is None or privacy.delta
+    grows = f" up to {privacy.unit}, rho with the square of the distance beyond" if squared else f" per {privacy.unit}"
+    more = f" (rounding adds {rounding.significant_up(privacy.rounding, 2)} to distances)" if privacy.rounding else ""
+    return grows + more
+
+
+def _line(part: PlanPart) -> Line:
+    if part.privacy is None:
+        said = "public, as it is" if part.action == "keep" else "not in the output"
+        return Line(part.name, part.action, said, "")
+    guarantee = in_words(part.privacy) + SHOWN.get(part.nulls, "")
+    return Line(part.name, str(part.given["mechanism"]), guarantee, part.expected_error)

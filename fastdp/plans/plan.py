@@ -1,0 +1,205 @@
+"""Plan: what becomes of every column of a table."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from fastdp.errors import ParameterError, SchemaError
+from fastdp.plans.column_entry import Entry
+from fastdp.plans.column_group import Group
+from fastdp.plans.part import PlanPart
+from fastdp.plans.spec import check_keys
+from fastdp.plans.total import RecordPrivacy
+from fastdp.privacy import MetricPrivacy, compose
+from fastdp.validation import unknown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """One entry per column: ``"keep"``, ``"drop"``, or a mechanism with its parameters, all checked here.
+
+    ``groups`` are columns that go through one mechanism together: points of the plane or of the globe, and categories
+    that are encoded jointly. A column is in one group or has an entry of its own.
+
+    Noise on a record is a local release. With ``bounds`` alone the record's whole value is hidden, at the cost of noise
+    as wide as the bounds; with ``unit`` the guarantee is by distance: for values up to one unit apart, and more beyond,
+    in proportion (d-privacy) or as the mechanism's law has it, which ``privacy.metric`` says. A plan that gives neither
+    is refused, and so is a table with a column that its plan does not name.
+
+    Parameters
+    ----------
+    columns
+        What becomes of each column, by name: "keep", "drop", or a table with a mechanism and its parameters.
+    groups
+        Tables with several columns and one mechanism for them together.
+    ledger
+        The path of the ledger that releases by this plan are paid from.
+
+    >>> plan = Plan(columns={
+    ...     "name": "drop",
+    ...     "region": "keep",
+    ...     "disease": {"mechanism": "krr", "epsilon": 1.5, "domain": ["cold", "flu", "none"]},
+    ...     "income": {"mechanism": "laplace", "epsilon": 1.0, "bounds": [0, 200_000]},
+    ...     "age": {"mechanism": "geometric", "epsilon": 0.5, "bounds": [0, 120], "unit": 5},
+    ... })
+    >>> round(plan.privacy.record.epsilon, 6)
+    2.5
+    >>> plan.privacy.metric["age"].unit
+    'distance 5'
+    >>> home = {"columns": ["latitude", "longitude"], "mechanism": "planar_laplace", "epsilon": "ln(2)/500m"}
+    >>> Plan(groups=[home]).privacy.metric["latitude, longitude"].unit
+    'distance 500 m'
+    """
+
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    groups: Sequence[Any] = ()
+    ledger: str | Path | None = None
+    """The ledger that releases by this plan are paid from; where it lies is no part of what the plan says."""
+    privacy: RecordPrivacy = field(init=False, repr=False)
+    """The guarantee of one record: its columns composed and rounded up, metric ones apart."""
+    path: Path | None = field(default=None, init=False, repr=False)
+    """The file that it was loaded from, which no output may replace."""
+    parts: tuple[PlanPart, ...] = field(init=False, repr=False)
+    """Every column that has an entry of its own, then every group."""
+    names: tuple[str, ...] = field(init=False, repr=False)
+    """Every column of the plan."""
+
+    def __post_init__(self) -> None:
+        entries = _read_entries(self.columns)
+        if not isinstance(self.groups, list | tuple):
+            raise ParameterError("Plan: groups must be a list of tables with columns and a mechanism")
+        if self.ledger is not None and (not isinstance(self.ledger, str | Path) or not str(self.ledger)):
+            raise ParameterError("Plan: ledger must be the path of a ledger")
+        if not self.columns and not self.groups:
+            raise ParameterError("Plan: names no column")
+        groups = tuple(
+            value if isinstance(value, Group) else Group.read(number, value)
+            for number, value in enumerate(self.groups, 1)
+        )
+        _check_apart(entries, groups)
+        object.__setattr__(self, "columns", MappingProxyType(entries))
+        object.__setattr__(self, "groups", groups)
+        object.__setattr__(self, "parts", (*entries.values(), *groups))
+        object.__setattr__(self, "names", (*entries, *chain.from_iterable(group.columns for group in groups)))
+        object.__setattr__(self, "privacy", _compose(self.parts))  # without a total it is refused here, before the work
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read a plan from a TOML file: a table ``[columns.NAME]`` per column, and ``[[groups]]``.
+
+        Parameters
+        ----------
+        path
+            The path of the file, UTF-8 text.
+        """
+        try:
+            text = Path(path).read_bytes().decode("utf-8-sig")
+        except OSError as error:
+            raise ParameterError(f"Plan: cannot read {str(path)!r}: {error.strerror}") from None
+        except TypeError:
+            raise ParameterError(f"Plan: load takes the path of a TOML file, got {type(path).__name__}") from None
+        except UnicodeDecodeError:
+            raise ParameterError(f"Plan: {str(path)!r} is not UTF-8 text") from None
+        plan = cls.loads(text)
+        if plan.ledger is not None:
+            object.__setattr__(plan, "ledger", Path(path).parent / plan.ledger)
+        object.__setattr__(plan, "path", Path(path))
+        return plan
+
+    @classmethod
+    def loads(cls, text: str) -> Plan:
+        """The plan of a TOML text."""
+        if not isinstance(text, str):
+            raise ParameterError(f"Plan: loads takes the text of a TOML file, got {type(text).__name__}")
+        try:
+            content = tomllib.loads(text)
+        except ValueError as error:  # TOMLDecodeError, or an integer with thousands of digits
+            raise ParameterError(f"Plan: not valid TOML: {error}") from None
+        except RecursionError:
+            raise ParameterError("Plan: values are nested too deeply") from None
+        check_keys("Plan", content, ("columns", "groups", "ledger"))
+        return cls(content.get("columns", {}), content.get("groups", ()), content.get("ledger"))
+
+    @property
+    def randomized(self) -> tuple[Entry, ...]:
+        """The entries that have a mechanism."""
+        return tuple(entry for entry in self.columns.values() if entry.action == "randomize")
+
+    @property
+    def dropping(self) -> tuple[str, ...]:
+        """The columns whose nulls take their rows out."""
+        return (*[name for part in self.parts if part.nulls == "drop" for name in part.columns],)
+
+    def check_names(self, names: Iterable[str], *, owner: str = "sanitize") -> None:
+        """Refuse columns that are named twice, not in the plan, or in the plan only."""
+        names, planned = list(names), set(self.names)
+        seen: set[str] = set()
+        for name in names:
+            if name in seen:
+                raise SchemaError(f"{owner}: column {name!r} appears more than once; rename one")
+            seen.add(name)
+            if name not in planned:
+                raise SchemaError(
+                    f'{owner}: column {name!r} is not in the plan; add it with action = "keep", "drop" or a mechanism'
+                )
+        for name in self.names:
+            if name not in seen:
+                raise SchemaError(
+                    f"{owner}: the table lacks a column of the plan: {unknown('column', name, tuple(names))}"
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan in its own words, as its TOML would be read."""
+        said: dict[str, Any] = {"columns": {name: deepcopy(entry.given) for name, entry in self.columns.items()}}
+        return said | ({"groups": [deepcopy(group.given) for group in self.groups]} if self.groups else {})
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same, in whatever order they name columns."""
+        return isinstance(other, Plan) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.names))
+
+    def __reduce__(self) -> Any:
+        said = self.to_dict()
+        return Plan, (said["columns"], said.get("groups", ()), self.ledger)
+
+
+def _read_entries(columns: Any) -> dict[str, Entry]:
+    """The entry of each column, by its name."""
+    entries = {}
+    for name, value in columns.items() if isinstance(columns, Mapping) else [(None, columns)]:
+        if not isinstance(name, str):
+            raise ParameterError("Plan: columns must map the name of each column to what becomes of it")
+        entries[name] = value if isinstance(value, Entry) else Entry.read(name, value)
+    return entries
+
+
+def _compose(parts: Iterable[PlanPart]) -> RecordPrivacy:
+    known = {part.name: part.privacy for part in parts if part.privacy is not None}
+    metric = {name: privacy for name, privacy in known.items() if isinstance(privacy, MetricPrivacy)}
+    hidden = [privacy for name, privacy in known.items() if name not in metric]
+    return RecordPrivacy(compose(hidden, owner="Plan") if hidden else None, metric)
+
+
+def _check_apart(entries: Mapping[str, Entry], groups: Sequence[Group]) -> None:
+    """Refuse a column that two parts of the plan speak of, and a group with the name of another part."""
+    owners = dict.fromkeys(entries, "its own entry")
+    names = set(entries)
+    for number, group in enumerate(groups, 1):
+        for name in group.columns:
+            if name in owners:
+                raise ParameterError(
+                    f"Plan: column {name!r} is in group {number} and in {owners[name]}; a column belongs to one of them"
+                )
+        if group.name in names:  # the total would hold one of them
+            raise ParameterError(f"Plan: group {number} has the name of column {group.name!r}; rename that column")
+        owners |= dict.fromkeys(group.columns, f"group {number}")
+        names.add(group.name)

@@ -1,0 +1,197 @@
+"""Groups of two columns that are a point: planar Laplace noise, on a plane or on the globe."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from fastdp import rounding, validation
+from fastdp.errors import FastDPError, ParameterError, SchemaError
+from fastdp.plans import coordinate_names as places
+from fastdp.plans.policies import Policies, decode
+from fastdp.privacy import MetricPrivacy
+from fastdp.quantities import METRES, parse_length, parse_number, parse_rate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fastdp.random.rng import Rng
+
+KEYS = ("epsilon", "unit", "coordinates", "origin", "region", "granularity", "nulls")
+ORIGIN = "give origin = [latitude, longitude], a public place"
+STEPS = 4096
+"""Steps of the grid within the distance that epsilon is for: rounding to the grid costs a part of 2**-11."""
+SCALE_BITS = 20
+"""Steps per scale of the noise that the sampler is asked for, at most, as a power of two."""
+TRIES = 4
+SMALLEST_FLOAT = 5e-324
+Coordinates = Literal["latlon", "plane"]
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Two columns that are moved together; epsilon is for points that are ``distance`` of the mechanism's units apart.
+
+    Its guarantee is d-privacy: in proportion more for points farther apart, the rounding to a grid included.
+    """
+
+    columns: tuple[str, str]
+    coordinates: Coordinates
+    mechanism: Any
+    distance: float
+    nulls: Policies
+
+    @classmethod
+    def read(cls, owner: str, columns: tuple[str, ...], given: Mapping[str, Any]) -> Points:
+        if len(columns) != 2:
+            raise ParameterError(f"{owner}: planar_laplace is for two columns, a latitude and a longitude or x and y")
+        first, second = columns
+        coordinates = _read_coordinates(owner, first, second, given)
+        unit, epsilon, distance = _read_epsilon(owner, given, coordinates)
+        parameters = {key: given[key] for key in ("origin", "region", "granularity") if key in given}
+        mechanism = _build(owner, coordinates, parameters | {"epsilon": epsilon, "unit": unit}, distance)
+        nulls = Policies.read(owner, {key: given[key] for key in ("nulls",) if key in given}, domain=None)
+        return cls((first, second), coordinates, mechanism, distance, nulls)
+
+    @property
+    def privacy(self) -> MetricPrivacy:
+        """The guarantee for two points up to the stated distance apart, and by distance beyond.
+
+        The cost grows by a rate from what rounding alone costs: as if points were farther apart by ``rounding``.
+        """
+        epsilon = self.mechanism.epsilon_at(self.distance)
+        rounded = Fraction(self.mechanism.epsilon_at(SMALLEST_FLOAT)) * Fraction(self.distance) / Fraction(epsilon)
+        return MetricPrivacy(
+            epsilon=epsilon,
+            distance=self.distance,
+            rounding=rounding.float_up(rounded),
+            unit=f"distance {self.distance:g} {self.mechanism.unit}",
+            neighbours="replace",
+        )
+
+    @property
+    def expected_error(self) -> str:
+        """How far 95 % of the reports are from their points, at most."""
+        metres = self.mechanism.radius(0.95) * METRES[self.mechanism.unit]
+        return f"{metres:,.4g} m from each point" if metres < 1000 else f"{metres:,.0f} m from each point"
+
+    @property
+    def fillers(self) -> tuple[float, float]:
+        """A public point, which stands where there is none."""
+        origin = getattr(self.mechanism, "origin", None)
+        if origin is not None:
+            return float(origin[0]), float(origin[1])
+        region = getattr(self.mechanism, "region", None)
+        return (0.0, 0.0) if region is None else (region[0][0], region[1][0])
+
+    def settle(self, values: list[pa.Array], rng: Rng) -> list[pa.Array]:  # noqa: ARG002 - as other groups
+        """Numbers without dictionaries or runs."""
+        import pyarrow as pa
+
+        plain = [decode(column) for column in values]
+        for name, column in zip(self.columns, plain, strict=True):
+            if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+                raise SchemaError(f"column {name!r}: arrow type {column.type} is not supported; it takes numbers")
+        return plain
+
+    def randomize(self, values: list[pa.Array], rng: Rng) -> list[pa.Array]:
+        """The points, moved."""
+        from fastdp.mechanisms.metric.planar_laplace import PlanarLaplace
+
+        move = self.mechanism.randomize
+        if self.coordinates == "latlon" and isinstance(self.mechanism, PlanarLaplace):
+            move = self.mechanism.randomize_latlon
+        return list(move(*values, rng=rng))
+
+
+def _read_coordinates(owner: str, first: str, second: str, given: Mapping[str, Any]) -> Coordinates:
+    """What the columns hold: as the plan says, or else as their names tell."""
+    if places.is_globe(second, first):
+        raise ParameterError(f"{owner}: name the latitude first, then the longitude")
+    if "coordinates" in given:
+        said: Any = validation.one_of(owner, "coordinates", given["coordinates"], ("latlon", "plane"))
+    elif "origin" in given or places.is_globe(first, second):
+        said = "latlon"
+    elif places.is_plane(first, second):
+        said = "plane"
+    else:
+        raise ParameterError(
+            f'{owner}: say coordinates = "latlon" (degrees) or "plane" (lengths); the names of the columns do not tell'
+        )
+    if said == "plane":
+        if "origin" in given:
+            raise ParameterError(f"{owner}: origin is for latitudes and longitudes")
+        if "unit" not in given:
+            raise ParameterError(f'{owner}: say the unit of the coordinates, such as unit = "km"')
+    elif "region" in given and "origin" not in given:
+        raise ParameterError(
+            f"{owner}: region is around an origin; give origin = [latitude, longitude], a public place"
+        )
+    return said  # type: ignore[no-any-return]
+
+
+def _read_epsilon(owner: str, given: Mapping[str, Any], coordinates: str) -> tuple[str, float, float]:
+    """The unit of the mechanism, epsilon per unit, and the distance in units that the plan states epsilon for."""
+    epsilon, unit = given.get("epsilon"), given.get("unit")
+    if unit is not None:
+        validation.one_of(owner, "unit", unit, tuple(METRES))
+    if isinstance(epsilon, str) and not _is_number(owner, epsilon):
+        per_metre, length = parse_rate(owner, "epsilon", epsilon), _length(owner, epsilon)
+        unit = unit or ("km" if length >= 1000 and coordinates == "latlon" else "m")
+        return unit, per_metre * METRES[unit], length / METRES[unit]
+    value = parse_number(owner, "epsilon", epsilon) if isinstance(epsilon, str) else epsilon
+    value = validation.positive(owner, "epsilon", value)
+    if unit is None:
+        raise ParameterError(
+            f'{owner}: epsilon is per length here; write "ln(2)/500m" or "0.7/km", or give unit = "km"'
+        )
+    return unit, value, 1.0
+
+
+def _is_number(owner: str, text: str) -> bool:
+    try:
+        parse_number(owner, "epsilon", text)
+    except ParameterError:
+        return False
+    return True
+
+
+def _length(owner: str, text: str) -> float:
+    """The length in metres that an epsilon is divided by as it is written, else a kilometre."""
+    try:
+        return parse_length(owner, "epsilon", text.rpartition("/")[2])
+    except ParameterError:
+        return 1000.0
+
+
+def _build(owner: str, coordinates: str, given: dict[str, Any], distance: float) -> Any:
+    """The mechanism that costs at most what was asked for between points that are ``distance`` units apart.
+
+    What the rounding to a grid adds is made up for by a little more noise, on a grid that is fine for that distance.
+    """
+    from fastdp.mechanisms.metric.globe_laplace import GlobeLaplace
+    from fastdp.mechanisms.metric.planar_laplace import PlanarLaplace
+
+    is_global = coordinates == "latlon" and "origin" not in given
+    asked = Fraction(given["epsilon"]) * Fraction(distance)
+    parameters = {"granularity": _granularity(given["epsilon"], given["unit"], distance)} | given
+    try:
+        for _ in range(TRIES):
+            mechanism = (GlobeLaplace if is_global else PlanarLaplace)(**parameters)
+            cost = Fraction(mechanism.epsilon_at(distance))
+            if cost <= asked:
+                break
+            parameters["epsilon"] *= float(asked / cost) * (1 - 2.0**-30)
+    except FastDPError as error:
+        way_out = f"; {ORIGIN}" if is_global else ""
+        raise ParameterError(f"{owner}: {error}{way_out}") from None
+    return mechanism
+
+
+def _granularity(epsilon: float, unit: str, distance: float) -> float:
+    """A power of two below a metre and a small part of the distance, but not too small for the sampler."""
+    finest = math.ceil(math.log2(1 / epsilon) - SCALE_BITS)
+    return 2.0 ** max(math.floor(math.log2(min(1 / METRES[unit], distance / STEPS))), finest)

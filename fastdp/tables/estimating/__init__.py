@@ -1,0 +1,1 @@
+"""Estimate from a sanitized table: one reader per kind of report, and the results."""

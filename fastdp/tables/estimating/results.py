@@ -1,0 +1,134 @@
+"""What is found out about a sanitized table: estimates with their intervals, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from fastdp.results import Result
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Kind = Literal["shares", "mean", "distribution", "quartiles"]
+"""Shares of values; the mean; shares of ranges of numbers; their quartiles."""
+
+
+class Range(NamedTuple):
+    """Numbers from ``start`` to ``end``."""
+
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One number that is estimated, and the ends of its confidence interval."""
+
+    value: Any
+    """What it is of: a label, a truth value, a tuple of labels, a range, a quartile's name, or None for the mean."""
+    estimate: float
+    std_error: float
+    """NaN where the estimate is regularised: how much it varies says nothing of its bias."""
+    low: float
+    """NaN, as ``high``, where there is no interval."""
+    high: float
+    determined: bool = True
+    """Whether the reports tell it at all: the interval is at most half as wide as all that is possible."""
+
+    @property
+    def name(self) -> str:
+        """The value in words.
+
+        >>> Line(Range(0.0, 2.5), 0.1, 0.01, 0.08, 0.12).name, Line(None, 3.0, 0.1, 2.8, 3.2).name
+        ('0 to 2.5', 'mean')
+        """
+        if self.value is None:
+            return "mean"
+        if isinstance(self.value, Range):
+            return " to ".join(f"{end:.6g}" for end in self.value)
+        if isinstance(self.value, tuple):
+            return ", ".join(map(str, self.value))
+        return str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnEstimate(Result):
+    """The estimate of one column from ``reports`` reports, at one level of confidence for each line by itself."""
+
+    estimated = "lines"
+
+    column: str
+    mechanism: str
+    kind: Kind
+    reports: int
+    confidence: float
+    method: str
+    lines: tuple[Line, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON has it; a number that is not known is null."""
+        lines = [
+            {"value": list(line.value) if isinstance(line.value, tuple) else line.value}
+            | {
+                name: getattr(line, name) if np.isfinite(getattr(line, name)) else None
+                for name in ("estimate", "std_error", "low", "high")
+            }
+            | {"determined": line.determined}
+            for line in self.lines
+        ]
+        return {
+            "column": self.column, "mechanism": self.mechanism, "kind": self.kind, "reports": self.reports,
+            "confidence": self.confidence, "method": self.method, "estimates": lines,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TableEstimate:
+    """The estimates of a table, in the order of its plan; ``skipped`` says of every other column why it has none."""
+
+    estimates: tuple[ColumnEstimate, ...]
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[ColumnEstimate]:
+        return iter(self.estimates)
+
+    def __len__(self) -> int:
+        return len(self.estimates)
+
+    def __getitem__(self, column: str) -> ColumnEstimate:
+        """The first estimate of a column: its shares, or its mean."""
+        for estimate in self.estimates:
+            if estimate.column == column:
+                return estimate
+        raise KeyError(column)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON has it."""
+        return {"estimates": [estimate.to_dict() for estimate in self.estimates], "skipped": dict(self.skipped)}
+
+    def to_arrow(self) -> pa.Table:
+        """One row per line: column, kind, value, its range if it is one, estimate, its errors, reports, method."""
+        import pyarrow as pa
+
+        rows = [(estimate, line) for estimate in self.estimates for line in estimate.lines]
+        ends = [line.value if isinstance(line.value, Range) else (None, None) for _, line in rows]
+        return pa.table({
+            "column": pa.array([estimate.column for estimate, _ in rows], pa.string()),
+            "mechanism": pa.array([estimate.mechanism for estimate, _ in rows], pa.string()),
+            "kind": pa.array([estimate.kind for estimate, _ in rows], pa.string()),
+            "value": pa.array([line.name for _, line in rows], pa.string()),
+            "from": pa.array([start for start, _ in ends], pa.float64()),
+            "to": pa.array([end for _, end in ends], pa.float64()),
+            **{
+                name: pa.array([getattr(line, name) for _, line in rows], pa.float64(), from_pandas=True)
+                for name in ("estimate", "std_error", "low", "high")
+            },
+            "determined": pa.array([line.determined for _, line in rows], pa.bool_()),
+            "confidence": pa.array([estimate.confidence for estimate, _ in rows], pa.float64()),
+            "reports": pa.array([estimate.reports for estimate, _ in rows], pa.int64()),
+            "method": pa.array([estimate.method for estimate, _ in rows], pa.string()),
+        })  # fmt: skip

@@ -1,0 +1,1 @@
+"""Sanitize a table: the job, its stages, public columns, shuffling, and the receipt."""

@@ -1,0 +1,74 @@
+"""What a release says of itself: its plan, its guarantee and how it was made; never a record's value."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from fastdp._version import __version__
+from fastdp.plans.guarantee import describe_guarantee
+from fastdp.plans.plan import Plan
+
+if TYPE_CHECKING:
+    from fastdp.plans.total import RecordPrivacy
+    from fastdp.random.rng import Rng
+
+SAFE = "keyed by the operating system"
+SHUFFLED, IN_ORDER = "shuffled: rows are in a uniformly random order", "that of the input"
+UNSAFE = "unsafe seed: whoever knows the seed can remove the noise; for tests only"
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A release of ``rows`` records under a plan."""
+
+    plan: Plan
+    rows: int | None
+    unsafe: bool
+    generator: str
+    shuffled: bool = False
+    ledger: Mapping[str, Any] | None = None
+    """Which entry of which ledger paid for it, and the head of the chain after that entry."""
+
+    @classmethod
+    def of(
+        cls, plan: Plan, rows: int | None, rng: Rng, *, shuffled: bool = False, ledger: Mapping[str, Any] | None = None
+    ) -> Receipt:
+        return cls(plan, rows, rng.is_unsafe, rng.generator, shuffled, ledger)
+
+    @property
+    def privacy(self) -> RecordPrivacy:
+        """The guarantee of its plan."""
+        return self.plan.privacy
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON has it."""
+        return {
+            "format": 1,
+            "rows": self.rows,
+            "order": SHUFFLED if self.shuffled else IN_ORDER,
+            "guarantee": describe_guarantee(self.plan),
+            "generator": f"{self.generator}, {UNSAFE if self.unsafe else SAFE}",
+            "plan": self.plan.to_dict(),
+            "versions": versions(),
+            **({} if self.ledger is None else {"ledger": dict(self.ledger)}),
+        }
+
+    def with_rows(self, rows: int | None) -> Receipt:
+        """The same for another number of rows, None while it is not known."""
+        return replace(self, rows=rows)
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+
+
+def versions() -> dict[str, str]:
+    """What made the release."""
+    from importlib.metadata import version
+
+    made_with = {name: version(name) for name in ("numpy", "numba", "pyarrow")}
+    return {"fastdp": __version__, "python": platform.python_version(), **made_with}

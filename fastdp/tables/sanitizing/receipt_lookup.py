@@ -1,0 +1,96 @@
+"""Which plan made a file: the receipt that it carries, or the one beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastdp.errors import FastDPError, InputCorruptError, ParameterError
+from fastdp.io.base import STANDARD
+from fastdp.io.open import open_source
+from fastdp.io.sinks import receipt_path
+from fastdp.io.stamps import METADATA_KEY
+from fastdp.plans.plan import Plan
+from fastdp.plans.text_types import report_types
+from fastdp.typing import TableSource
+
+if TYPE_CHECKING:
+    from fastdp.io.base import Source
+    from fastdp.plans.part import PlanPart
+
+
+def open_with_plan(
+    source: TableSource, given: Plan | None, columns: Iterable[str], input_format: str | None
+) -> tuple[Source, Plan]:
+    """A sanitized table or file, and its plan: the given one, unless its receipt contradicts it, or the receipt's."""
+    beside = _receipt_beside(source)
+    known = given or (None if beside is None else _read(beside))
+    opened = open_source(
+        "estimate", source, input_format=input_format, types=lambda: {} if known is None else report_types(known)
+    )
+    text = _own_receipt(opened) or beside
+    stated = None if text is None else _read(text)
+    if given is None:
+        if stated is None:
+            raise ParameterError("estimate: no receipt states the plan of these reports; give the plan (-p PLAN)")
+        return opened, stated
+    if stated is not None:
+        _check_agreement(given, stated, set(columns))
+    return opened, given
+
+
+def _read(text: bytes) -> Plan:
+    try:
+        receipt = json.loads(text)
+        return Plan(**receipt["plan"])
+    except (ValueError, KeyError, TypeError, RecursionError, FastDPError):
+        raise InputCorruptError(
+            "estimate: the receipt states no plan that this version can read; estimate with the version that made it"
+        ) from None
+
+
+def _check_agreement(given: Plan, stated: Plan, columns: set[str]) -> None:
+    """Refuse a plan that says other things of these columns, or of any, than the receipt."""
+    theirs = _parts(stated)
+    for name, part in _parts(given).items():
+        if (not columns or name in columns) and not part.agrees_with(theirs.get(name)):
+            raise ParameterError(
+                f"estimate: of column {name!r} the plan says something else than the receipt of these reports; give "
+                "the plan that they were made with, or none, to use the receipt's"
+            )
+
+
+def _parts(plan: Plan) -> dict[str, PlanPart]:
+    """What the plan says of each column."""
+    return {name: part for part in plan.parts for name in part.columns}
+
+
+def _own_receipt(source: Source) -> bytes | None:
+    """From the metadata of the table, or of the file or of the first in the folder."""
+    found = _get(source.schema.metadata)
+    path = source.path
+    if found is None and path is not None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if path.is_dir():
+            path = min(path.rglob("*.parquet"), default=path)
+        try:
+            found = _get(pq.read_metadata(path).metadata)
+        except (pa.ArrowException, OSError):  # not Parquet, which has no other place for it
+            return None
+    return found
+
+
+def _get(metadata: Mapping[bytes, bytes] | None) -> bytes | None:
+    return None if metadata is None else metadata.get(METADATA_KEY.encode())
+
+
+def _receipt_beside(source: Any) -> bytes | None:
+    if not isinstance(source, str | os.PathLike) or os.fspath(source) == STANDARD:
+        return None
+    beside = receipt_path(Path(source))
+    return beside.read_bytes() if beside.is_file() else None

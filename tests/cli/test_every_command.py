@@ -1,0 +1,81 @@
+"""Every command once, on every kind of file: what must work with the oldest versions of all dependencies, too."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fastdp.cli import main
+from fastdp.cli.main import COMMANDS
+from tests.tables.files import KINDS, path_for, write
+from tests.tables.people import PLAN, people
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    pq.write_table(people(500), "people.parquet")
+    source = np.random.default_rng(1)
+    places = {"latitude": source.uniform(48.85, 48.88, 500), "longitude": source.uniform(2.32, 2.36, 500)}
+    pq.write_table(pa.table(places), "places.parquet")
+    return tmp_path
+
+
+def call(capfd, *words: str) -> str:
+    """What a command prints; click's own runner differs from version to version."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    printed = capfd.readouterr()
+    assert ended.value.code == 0, printed.err
+    assert "Traceback" not in printed.err
+    return printed.out
+
+
+GEO = ("geo", "places.parquet", "--region", "48.85,48.88,2.32,2.36", "--cell", "500m", "--epsilon", "2/km")
+CALLS = [
+    ("demo", "--rows", "3000", "--keep", "kept"),
+    ("demo", "--rows", "3000", "--json", "-q"),
+    ("plan", "init", "people.parquet"),
+    ("plan", "check", "plan.toml", "people.parquet"),
+    ("plan", "check", "plan.toml", "--json"),
+    ("sanitize", "people.parquet", "-p", "plan.toml", "--dry-run"),
+    ("sanitize", "people.parquet", "-p", "plan.toml", "-o", "out.parquet", "--shuffle", "-v"),
+    ("sanitize", "people.parquet", "-p", "plan.toml", "-o", "-", "--to", "csv"),
+    (*GEO, "--iterations", "20", "--truth", "-o", "map.html", "--grids", "map.arrow", "--json"),
+    (*GEO, "--mechanism", "grid", "--iterations", "20", "--grids", "map.csv"),
+    ("geo", "--experiment", "lecture", "--dry-run"),
+    ("budget", "create", "people.ledger", "--epsilon", "2"),
+    ("bench", "--dry-run"),
+    ("warmup", "--dry-run"),
+    *(("completion", shell) for shell in ("bash", "zsh", "fish")),
+    ("estimate", "--help"),  # and on every kind of file below
+]
+
+
+@pytest.mark.parametrize("words", CALLS, ids=" ".join)
+def test_command__runs(folder, capfd, words):
+    out = call(capfd, *words)
+    assert out or "-o" in words or "--grids" in words
+    if "--json" in words:
+        json.loads(out)
+
+
+def test_calls__are_of_every_command():
+    assert {words[0] for words in CALLS} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files__of_every_kind_are_planned_sanitized_and_estimated(folder, capfd, kind):
+    source = write(people(500), folder / "in", kind)
+    assert "[columns.disease]" in call(capfd, "plan", "init", source)
+    out = path_for(folder / "out", kind)
+    call(capfd, "sanitize", source, "-p", "plan.toml", "-o", out)
+    assert json.loads(call(capfd, "estimate", out, "--bins", "4", "--json"))
+    assert "disease" in call(capfd, "estimate", out, "-p", "plan.toml", "-c", "disease", "--chart")
+    call(capfd, "estimate", out, "-o", "found.parquet")
+    assert pq.read_table("found.parquet").num_rows

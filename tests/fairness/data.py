@@ -1,0 +1,45 @@
+"""Real decisions, read from the folder that the environment variable FASTDP_FAIRNESS names."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FOLDER = os.environ.get("FASTDP_FAIRNESS")
+needs_data = pytest.mark.skipif(FOLDER is None, reason="FASTDP_FAIRNESS names no folder with COMPAS, FICO and German")
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with (Path(FOLDER) / name).open() as file:
+        return list(csv.DictReader(file))
+
+
+def compas() -> dict[str, np.ndarray]:
+    """Race, sex, two-year recidivism, the decision "not low", and the decile score."""
+    found = rows("compas_two_years.csv")
+    return {
+        "race": np.array([row["race"] for row in found]),
+        "sex": np.array([row["sex"] for row in found]),
+        "label": np.array([int(row["two_year_recid"]) for row in found]),
+        "decision": np.array([int(row["score_text"] != "Low") for row in found]),
+        "score": np.array([int(row["decile_score"]) for row in found]),
+    }
+
+
+def fico() -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
+    """Groups, scores, and how many pay back and default at each score, [group, label, score], of one million people."""
+    shares, failures = rows("fico/transrisk_cdf_by_race_ssa.csv"), rows("fico/transrisk_performance_by_race_ssa.csv")
+    totals = rows("fico/totals.csv")[0]
+    groups = [name for name in shares[0] if name != "Score"]
+    scores = np.array([float(row["Score"]) for row in shares])
+    below = np.array([[float(row[group]) for group in groups] for row in shares]) / 100
+    mass = np.diff(below, axis=0, prepend=0)
+    mass /= mass.sum(axis=0)
+    paid = 1 - np.array([[float(row[group]) for group in groups] for row in failures]) / 100
+    weights = np.array([float(totals[group]) for group in groups])
+    mass = mass * weights / weights.sum()
+    return groups, scores, np.stack([mass * (1 - paid), mass * paid]).transpose(2, 0, 1)

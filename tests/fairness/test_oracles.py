@@ -1,0 +1,111 @@
+"""COMPAS as published and taught, and what other libraries get wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fastdp as fd
+from fastdp.fairness.contrasts import newcombe
+from tests.fairness.data import compas, needs_data
+
+
+@pytest.fixture(scope="module")
+def table():
+    data = compas()
+    both = np.isin(data["race"], ["African-American", "Caucasian"])
+    return fd.fairness.table(
+        y_true=data["label"][both], y_pred=data["decision"][both], score=data["score"][both],
+        sensitive={"race": data["race"][both], "sex": data["sex"][both]},
+    ).by("race")  # fmt: skip
+
+
+@needs_data
+class TestCompas:
+    """Two years, African-American and Caucasian, "not low" as the decision."""
+
+    def test_cells__are_propublicas(self, table):
+        assert table.groups == (("African-American",), ("Caucasian",))
+        assert table.cells.reshape(2, 4).tolist() == [[990, 805, 532, 1369], [1139, 349, 461, 505]]
+
+    @pytest.mark.parametrize(
+        ("rate", "expected"),
+        [
+            ("fpr", [0.448468, 0.234543]), ("fnr", [0.279853, 0.477226]), ("ppv", [0.629715, 0.591335]),
+            ("npv", [0.650460, 0.711875]), ("selection", [0.588203, 0.348003]), ("accuracy", [0.638258, 0.669927]),
+            ("base", [0.514340, 0.393643]),
+        ],
+    )  # fmt: skip
+    def test_rates__are_the_lectures(self, table, rate, expected):
+        assert table.rates(rate).values == pytest.approx(expected, abs=5e-7)
+
+    def test_four_fifths__fails_for_the_favourable_decision(self, table):
+        found = table.four_fifths(favourable=0)
+        assert found.value == pytest.approx(0.631593, abs=5e-7)
+        assert found.high < 0.8
+        assert table.four_fifths().value != pytest.approx(found.value, abs=0.01)
+
+    def test_gap__is_newcombes(self, table):
+        gap = table.gap("fpr")
+        assert (gap.value, gap.low, gap.high) == pytest.approx((0.213925, 0.182053, 0.245023), abs=5e-7)
+        assert (gap.largest, gap.smallest) == (("African-American",), ("Caucasian",))
+
+    def test_identity__is_chouldechovas(self, table):
+        found = table.incompatible()
+        assert found.identity == pytest.approx(found.fpr, abs=1e-15)
+        assert found.forced[1, 0] == pytest.approx(0.274908, abs=5e-7)
+        assert len(found.pairs) == 4
+
+    def test_calibration__by_decile(self, table):
+        values = table.calibration().values[:, [0, 4, 9]]
+        assert np.round(values, 3).tolist() == [[0.229, 0.482, 0.794], [0.209, 0.461, 0.703]]
+
+    def test_criteria__say_what_the_numbers_do(self, table):
+        verdicts = {criterion.name: criterion.verdict for criterion in table.criteria()}
+        assert {name for name, verdict in verdicts.items() if verdict == "violated"} == {
+            "independence", "four_fifths", "separation", "equal_opportunity", "treatment_equality",
+        }  # fmt: skip
+        assert verdicts["calibration"] == "cannot be told"
+
+
+@pytest.mark.parametrize(
+    ("counts", "sizes", "expected"),
+    [((56, 48), (70, 80), (0.052431, 0.333873)), ((9, 3), (10, 10), (0.170523, 0.809018))],
+)
+def test_newcombe__is_as_published(counts, sizes, expected):
+    low, high = newcombe(np.array(counts, float), np.array(sizes, float), 0.95)
+    assert (low[0, 1], high[0, 1]) == pytest.approx(expected, abs=5e-7)
+    assert (low[1, 0], high[1, 0]) == pytest.approx((-expected[1], -expected[0]), abs=5e-7)
+
+
+class TestFairlearnsMadeUpRate:
+    """fairlearn 0.15 gives a group without positives a true positive rate of 0, and so a gap of 0.667."""
+
+    TABLE = fd.fairness.table(
+        y_true=[1, 1, 1, 0, 0, 0], y_pred=[1, 1, 0, 0, 1, 0], sensitive={"sex": ["f", "f", "f", "f", "m", "m"]}
+    )
+
+    def test_rate__is_undefined(self):
+        rates = self.TABLE.rates("tpr")
+        assert np.isnan(rates["m"])
+        assert rates.undefined == (("m",),)
+        assert (rates.low[1], rates.high[1]) == (0, 1)
+        assert rates.to_dict()["groups"][1]["value"] is None
+
+    def test_gap__is_not_made_up(self):
+        gap = self.TABLE.gap("tpr")
+        assert np.isnan(gap.value)
+        assert gap.undefined == (("m",),)
+        assert gap.low == 0
+        assert gap.high > 0.9
+
+    def test_criterion__cannot_be_told(self):
+        criterion = next(one for one in self.TABLE.criteria() if one.name == "equal_opportunity")
+        assert criterion.verdict == "cannot be told"
+        assert criterion.undefined == (("m",),)
+
+
+def test_ratio__of_nobody_selected_is_undefined():
+    found = fd.fairness.table(y_true=[1, 0] * 4, y_pred=[0] * 8, sensitive={"g": [0, 0, 1, 1] * 2}).ratio("selection")
+    assert np.isnan(found.value)
+    assert (found.low, found.high) == (0, 1)

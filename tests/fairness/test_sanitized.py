@@ -1,0 +1,151 @@
+"""Sanitized attributes, labels and decisions: unbiased counts, intervals that cover, and what is naive."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import fastdp as fd
+from fastdp.fairness.sanitized import SanitizedTable
+from fastdp.fairness.tables import FairnessTable
+from fastdp.fairness.tally import Tally
+
+SETTINGS = [(20_000, 1.0, 2), (20_000, 1.0, 4), (6172, math.log(3), 2), (2000, 2.0, 4), (1_000_000, 0.5, 4)]
+RATES = ("selection", "tpr", "fpr", "accuracy")
+
+
+def truth_of(k, mechanism=None):
+    """Shares [group, label, decision] of a population whose groups differ in size and in every rate."""
+    size = {2: np.array([0.6, 0.4]), 4: np.array([0.35, 0.3, 0.2, 0.15])}[k]
+    base, fpr, tpr = np.linspace(0.55, 0.35, k), np.linspace(0.45, 0.2, k), np.linspace(0.75, 0.5, k)
+    shares = np.stack([(1 - base) * (1 - fpr), (1 - base) * fpr, base * (1 - tpr), base * tpr], axis=1)
+    return (size[:, None] * shares).reshape(k, 2, 2)
+
+
+def rate(cells, name):
+    hits, below = fd.fairness.rates.weights_of(name)
+    return (cells * hits).sum(axis=(1, 2)) / (cells * below).sum(axis=(1, 2))
+
+
+def from_counts(counts, mechanisms, truth="sample"):
+    """The table of counts [group, label, decision] of reports."""
+    values = (tuple(range(len(counts))), (None,), (0, 1), (0, 1))
+    return SanitizedTable(FairnessTable(("a",), Tally(values, counts[:, None])), mechanisms, truth)
+
+
+def draw(source, cells, n, channel, truth):
+    """Counts of reports: of a sample of people, or of people that are fixed."""
+    flat = cells.reshape(len(cells), 4)
+    if truth == "sample":
+        return source.multinomial(n, (channel.T @ flat).ravel()).reshape(-1, 2, 2)
+    people = np.round(flat * n).astype(int)
+    drawn = sum(source.multinomial(people[a], channel[a]) for a in range(len(people)))
+    return drawn.T.reshape(-1, 2, 2)
+
+
+def coverage(setting, runs, truth, seed=1):
+    """The share of runs that cover, of the first group's rates and of its differences from the last, for each rate."""
+    n, epsilon, k = setting
+    mechanism = fd.KRR(epsilon=epsilon, domain=k)
+    channel, cells, source = mechanism.channel().dense(), truth_of(k), np.random.default_rng(seed)
+    hits = np.zeros((2, len(RATES)))
+    for _ in range(runs):
+        found = from_counts(draw(source, cells, n, channel, truth), {"a": mechanism}, truth)
+        for i, name in enumerate(RATES):
+            due, shown = rate(cells, name), found.rates(name)
+            low, high = found.differences(name)
+            hits[0, i] += shown.low[0] <= due[0] <= shown.high[0]
+            hits[1, i] += low[0, -1] <= due[0] - due[-1] <= high[0, -1]
+    return hits / runs
+
+
+@pytest.mark.parametrize("truth", ["sample", "fixed"])
+def test_intervals__cover(truth):
+    """A short run of one setting: 95 % within four standard errors of 300 runs."""
+    assert np.abs(coverage(SETTINGS[1], 300, truth) - 0.95).max() < 4 * math.sqrt(0.95 * 0.05 / 300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("truth", ["sample", "fixed"])
+def test_intervals__cover_in_forty_cells(truth):
+    """Five settings, four rates and four differences, 4,000 runs each."""
+    found = np.array([coverage(setting, 4000, truth) for setting in SETTINGS])
+    assert found.size == 40
+    assert found.min() >= 0.935
+    assert found.max() <= 0.965
+    assert abs(found.mean() - 0.95) <= 0.01
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, math.log(3), 2.0])
+def test_naive_gap__shrinks_by_tanh(epsilon):
+    """Two groups of one size; exactly, in expectation."""
+    mechanism = fd.KRR(epsilon=epsilon, domain=2)
+    cells = np.array([[[30, 10], [20, 40]], [[40, 20], [30, 10]]]) * 1e6
+    reports = np.tensordot(mechanism.channel().dense().T, cells, 1)
+    found = from_counts(reports, {"a": mechanism})
+    true_gap = 0.5 - 0.3
+    assert found.naive.gap("selection").value == pytest.approx(true_gap * math.tanh(epsilon / 2), rel=1e-6)
+    assert found.gap("selection").value == pytest.approx(true_gap, rel=1e-9)
+    assert found.naive_bias("selection") == pytest.approx(true_gap * (1 - math.tanh(epsilon / 2)), rel=1e-6)
+
+
+@pytest.mark.parametrize("several", [("a",), ("a", "y_true"), ("a", "y_true", "y_pred")])
+def test_counts__through_several_channels_are_the_truth_in_expectation(several):
+    cells = truth_of(4) * 1e6
+    mechanisms = {"a": fd.KRR(epsilon=1.0, domain=4), "y_true": fd.RandomizedResponse(epsilon=1.5)}
+    mechanisms["y_pred"] = fd.RandomizedResponse(epsilon=2.0)
+    mechanisms = {name: mechanisms[name] for name in several}
+    reports = cells
+    for axis, name in enumerate(("a", "y_true", "y_pred")):
+        if name in mechanisms:
+            channel = mechanisms[name].channel().dense()
+            reports = np.moveaxis(np.tensordot(reports, channel, (axis, 0)), -1, axis)
+    found = from_counts(reports, mechanisms)
+    assert found.counts[:, 0] == pytest.approx(cells, rel=1e-9)
+    assert found.likeliest()[:, 0] == pytest.approx(cells, rel=1e-2)
+    assert found.rates("tpr").values == pytest.approx(rate(cells, "tpr"))
+
+
+def test_reports__of_columns_that_were_randomized():
+    """Attribute, label and decision all sanitized: the truth within its interval, the naive gap beside it."""
+    source = np.random.default_rng(3)
+    place = source.choice(16, 200_000, p=truth_of(4).ravel())
+    race = np.array(["a", "b", "c", "d"])[place // 4]
+    mechanisms = {
+        "race": fd.KRR(epsilon=2.0, domain=["a", "b", "c", "d"]), "y_true": fd.RandomizedResponse(epsilon=2.0),
+        "y_pred": fd.RandomizedResponse(epsilon=3.0),
+    }  # fmt: skip
+    rng = fd.Rng.unsafe_seed(4)
+    found = fd.fairness.table(
+        y_true=mechanisms["y_true"].randomize(place // 2 % 2 == 1, rng=rng),
+        y_pred=mechanisms["y_pred"].randomize(place % 2 == 1, rng=rng),
+        sensitive={"race": mechanisms["race"].randomize(race, rng=rng)}, mechanisms=mechanisms,
+    )  # fmt: skip
+    rates = found.rates("tpr", level=0.9999)
+    due = rate(truth_of(4), "tpr")
+    assert ((rates.low <= due) & (due <= rates.high)).all()
+    assert found.gap("tpr").low <= due.max() - due.min() <= found.gap("tpr").high
+    assert found.naive_bias("tpr") > 0.05
+    assert found.ratio("tpr").low <= due.min() / due.max() <= found.ratio("tpr").high
+    assert found.to_dict()["sanitized"]["race"]["type"] == "KRR"
+
+
+def test_group__that_may_be_empty_is_undefined():
+    mechanism = fd.KRR(epsilon=0.5, domain=3)
+    cells = np.array([[[300, 100], [200, 400]], [[400, 200], [300, 100]], [[0, 0], [0, 0]]])
+    reports = np.tensordot(mechanism.channel().dense().T, cells, 1).round().astype(int)
+    found = from_counts(reports, {"a": mechanism})
+    assert found.rates("tpr").undefined == ((2,),)
+    assert found.gap("tpr").undefined == ((2,),)
+
+
+def test_mechanisms__that_do_not_fit_are_refused():
+    columns = {"y_true": [1, 0], "y_pred": [1, 0], "sensitive": {"race": ["a", "b"]}}
+    with pytest.raises(fd.ParameterError, match="did you mean 'race'"):
+        fd.fairness.table(**columns, mechanisms={"rac": fd.KRR(epsilon=1.0, domain=["a", "b"])})
+    with pytest.raises(fd.ParameterError, match="KRR and RandomizedResponse"):
+        fd.fairness.table(**columns, mechanisms={"race": fd.UnaryEncoding(epsilon=1.0, domain=["a", "b"])})
+    with pytest.raises(fd.DomainError, match="race"):
+        fd.fairness.table(**columns, mechanisms={"race": fd.KRR(epsilon=1.0, domain=["a", "c"])})

@@ -1,0 +1,101 @@
+"""Moment functions at nodes against sums and closed forms in complex arithmetic."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+from fastdp.kernels.losses import moments
+
+DT = 0.37
+
+
+def blocks(count):
+    return np.zeros(count, np.uint8), np.ones(32 * count), np.zeros(32 * count)
+
+
+def laplace(theta, epsilon, rate, count):
+    dead, re, im = blocks(3)
+    rows = [np.array([one]) for one in (epsilon, rate, count)]
+    moments.multiply_laplace(DT, theta, *rows, 0.0, np.empty((6, 32)), dead, re, im)
+    return re + 1j * im
+
+
+def tolerance(epsilon, count):
+    return count * (128 + 4 * 96 * DT * epsilon) * 2**-53
+
+
+@pytest.mark.parametrize(("theta", "epsilon", "count"), [(0.3, 1.0, 1), (5.0, 0.1, 7), (40.0, 2.0, 3)])
+def test_laplace__is_its_closed_form(theta, epsilon, count):
+    def moment(z):
+        return ((z + 1) * mpmath.exp(z * epsilon) + z * mpmath.exp(-(z + 1) * epsilon)) / (2 * z + 1)
+
+    wanted = [complex((moment(theta + 1j * mpmath.mpf(DT) * j) / moment(theta)) ** count) for j in range(96)]
+    found = laplace(theta, epsilon, 0.0, count)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance(epsilon, count))
+    np.testing.assert_allclose(laplace(theta, epsilon, 1e-14, count), wanted, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("theta", "rate", "steps", "count"),
+    [(0.3, 1.0, 1, 1), (5.0, 0.01, 10, 7), (40.0, 2.0, 3, 3), (1e-3, 0.3, 5, 1), (2.0, 4e-3, 500, 2)],
+)
+def test_geometric__is_the_sum_over_its_losses(theta, rate, steps, count):
+    atoms = [(steps - 2 * j, rate * j) for j in range(steps + 1)]
+    a = mpmath.exp(-rate)
+
+    def moment(z):
+        inner = [1, *[1 - a] * (steps - 1), 1]
+        return sum(w * mpmath.exp(-x + z * rate * l) for w, (l, x) in zip(inner, atoms, strict=True)) / (1 + a)
+
+    with mpmath.workdps(30):
+        wanted = [complex((moment(theta + 1j * mpmath.mpf(DT) * j) / moment(theta)) ** count) for j in range(96)]
+    coarse = count * (64 + 32 * 96 * DT * rate) / -math.expm1(-(2 * theta + 1) * rate) if rate * 96 * DT > 1 else 0
+    found = laplace(theta, rate * steps, rate, count)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance(rate * steps, count) + coarse * 2**-53)
+
+
+@pytest.mark.parametrize("count", [1, 2, 1000])
+def test_atoms__are_their_sum(count):
+    losses, weights = np.array([1.0, 0.2, -1.0]), np.array([0.5, 0.3, 0.2])
+    wanted = [(weights @ np.exp(1j * j * DT * losses)) ** count for j in range(64)]
+    turns, phases, starts = np.empty((2, 3, 32)), np.empty((2, 3)), np.array([0, 3])
+    dead, re, im = blocks(2)
+    moments.multiply_atoms(
+        DT, starts, losses, weights, np.array([count]), 0.0, np.empty((2, 32)), turns[0], turns[1], phases, dead, re, im
+    )
+    np.testing.assert_allclose(re + 1j * im, wanted, rtol=0, atol=64 * count * 2**-53 + 1e-14 * 64 * DT)
+    dead, re, im = blocks(1)
+    moments.multiply_band(
+        DT, 1, losses, weights, count, 0.0, np.empty((2, 32)), turns[0], turns[1], phases, dead, re, im
+    )
+    np.testing.assert_allclose(re + 1j * im, wanted[32:], rtol=0, atol=64 * count * 2**-53 + 1e-14 * 64 * DT)
+
+
+def test_blocks__below_the_cut_are_dead():
+    dead, re, im = blocks(4)
+    dead[1] = 1
+    weights, turns = np.array([0.5, 0.5]), np.empty((2, 2, 32))
+    losses = np.array([1.0, -1.0])
+    moments.multiply_band(
+        DT, 0, losses, weights, 10**9, 0.5, np.empty((2, 32)), turns[0], turns[1], np.empty((2, 2)), dead, re, im
+    )
+    assert dead.tolist() == [0, 1, 1, 1]
+    assert (re[32:64] == 1).all()
+
+
+@pytest.mark.parametrize(("exponent", "rate"), [(1.0, 0.2), (4.0, 0.01), (-3.0, 0.7)])
+def test_sampled__sum_to_the_moment(exponent, rate):
+    """Whole powers of the likelihood ratio have binomial sums."""
+    losses, weights = np.empty(401), np.empty(401)
+    low, high = -9.5 + min(exponent, 0), 9.5 + max(exponent, 0)
+    found, off = moments.fill_sampled(1.0, rate, exponent, 1.0, low, high, 400, losses, weights)
+    y = np.linspace(low, high, 200_001)
+    ratio = 1 - rate + rate * np.exp(y - 0.5)
+    wanted = math.log(np.sum(np.exp(-(y**2) / 2) * ratio**exponent) * (high - low) / 200_000 / math.sqrt(2 * math.pi))
+    assert found == pytest.approx(wanted, abs=1e-12)
+    assert 0 < off < 1e-12
+    assert weights.sum() == pytest.approx(1.0)

@@ -1,0 +1,57 @@
+"""Old keywords lead to the new ones, with a warning."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import fastdp as fd
+from fastdp.renamed import renamed
+
+
+@renamed(confidence="level", iterations="max_iterations")
+def job(*, level=0.9, max_iterations=1):
+    """Do it."""
+    return level, max_iterations
+
+
+def test_old_keywords__mean_the_new_ones_and_warn():
+    with pytest.warns(DeprecationWarning, match="job: the keyword 'confidence' is called 'level' now") as seen:
+        assert job(confidence=0.5, max_iterations=3) == (0.5, 3)
+    assert seen[0].filename == __file__
+
+
+def test_new_keywords__do_not_warn():
+    assert job(level=0.5) == (0.5, 1)
+    assert job.__doc__ == "Do it."
+    assert list(inspect.signature(job).parameters) == ["level", "max_iterations"]
+
+
+def test_both_at_once__are_refused():
+    with pytest.raises(TypeError, match="both 'level' and its old name 'confidence'"):
+        job(level=0.5, confidence=0.5)
+
+
+@pytest.mark.parametrize(
+    ("function", "old", "new"),
+    [
+        (fd.estimate_table, "confidence", "level"),
+        (fd.locations.heat_map, "iterations", "max_iterations"),
+        (fd.locations.survey, "iterations", "max_iterations"),
+    ],
+)
+def test_functions_on_tables_and_maps__take_old_keywords_with_a_warning(function, old, new):
+    assert new in inspect.signature(function).parameters
+    with (
+        pytest.warns(DeprecationWarning, match=f"'{old}' is called '{new}'"),
+        pytest.raises(TypeError, match="missing"),
+    ):
+        function(**{old: 1})
+
+
+def test_radius__takes_a_level():
+    for mechanism in (fd.PlanarLaplace(epsilon=1.0, unit="km"), fd.GlobeLaplace(epsilon=1.0, unit="km")):
+        with pytest.warns(DeprecationWarning, match="radius: the keyword 'confidence'"):
+            old = mechanism.radius(confidence=0.95)
+        assert old == mechanism.radius(level=0.95) == mechanism.radius(0.95)
