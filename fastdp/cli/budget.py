@@ -150,7 +150,7 @@ def bars(ledger: Ledger, path: str) -> list[str]:
 
 
 def _bar(part: int, whole: int) -> str:
-    from fastdp.cli.terminal import draw_bar, draws_blocks
+    from fastdp.cli.terminal.screen import draw_bar, draws_blocks
 
     share = part / whole
     return f"{draw_bar(share, 1.0, WIDTH, blocks=draws_blocks(sys.stdout))} {share:.1%}"

@@ -57,7 +57,7 @@ def command(rows: int, threads: int | None, keep: str | None, *, dry_run: bool, 
     from fastdp.cli.budget import bars, describe
     from fastdp.cli.files import write_together
     from fastdp.cli.plan import show as show_plan
-    from fastdp.cli.terminal import progress
+    from fastdp.cli.terminal.screen import progress
     from fastdp.plans.plan import Plan
     from fastdp.tables.estimate import estimate_table
     from fastdp.tables.sanitize import sanitize
@@ -187,6 +187,6 @@ def _show(lines: list[dict[str, Any]], rows: int) -> None:
 
 
 def _number(number: float, *, is_mean: bool) -> str:
-    from fastdp.cli.terminal import in_digits
+    from fastdp.cli.terminal.screen import in_digits
 
     return in_digits(number) if is_mean else f"{100 * number:.2f} %"

@@ -79,7 +79,7 @@ def command(
     if as_json and (chart or output):
         raise click.UsageError("--json prints everything on standard output; leave out --chart and -o")
     from fastdp.cli.files import check_outputs, check_table_name, table_writer, write_together
-    from fastdp.cli.terminal import progress
+    from fastdp.cli.terminal.screen import progress
     from fastdp.plans.plan import Plan
     from fastdp.tables.estimate import estimate_table
 
@@ -111,7 +111,7 @@ def command(
         if not quiet:
             click.echo(f"estimates of {len(found)} columns written to {output}", err=True)
     else:
-        from fastdp.cli.charts import show
+        from fastdp.cli.terminal.charts import show
 
         show(found, top=top, chart=chart)
 

@@ -104,7 +104,7 @@ def _survey(source: str, output: Path | None, grids: Path | None, given: dict[st
     if given["epsilon"] is None:
         raise click.UsageError('say how private: --epsilon, such as "ln(2)/100m"')
     from fastdp.cli.files import Writer, page_writer, table_writer, write_together
-    from fastdp.cli.terminal import progress
+    from fastdp.cli.terminal.screen import progress
     from fastdp.locations.survey import survey
     from fastdp.quantities import parse_rate
 

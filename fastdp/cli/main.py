@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from fastdp._version import __version__
+from fastdp.cli.terminal.signals import ended_by_signals
 from fastdp.errors import BudgetExceededError, FastDPError, ParameterError, SchemaError
 
 COMMANDS = {
@@ -59,7 +60,8 @@ class LazyGroup(click.Group):
             return super().main(args, standalone_mode=False, **more)
         fill_standard_streams()
         try:
-            sys.exit(super().main(args, standalone_mode=False, **more) or 0)
+            with ended_by_signals():
+                sys.exit(super().main(args, standalone_mode=False, **more) or 0)
         except click.exceptions.Abort:
             _end("interrupted", INTERRUPTED)
         except click.ClickException as error:
@@ -154,7 +156,7 @@ def add_loudness(command: click.Command) -> click.Command:
 def _speak(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
     """What the stages report goes to standard error while the command runs."""
     if value:
-        from fastdp.cli.terminal import spoken
+        from fastdp.cli.terminal.screen import spoken
 
         context.with_resource(spoken())
 

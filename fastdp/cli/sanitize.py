@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
-import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -83,14 +81,14 @@ def command(
         raise click.UsageError("say where to write: -o OUT (or try it with --dry-run)")
     if quiet and verbose:
         raise click.UsageError("-q and -v contradict each other")
-    from fastdp.cli.terminal import progress, spoken
+    from fastdp.cli.terminal.screen import progress, spoken
     from fastdp.plans.explain import explain_total
     from fastdp.plans.plan import Plan
     from fastdp.random.rng import Rng
     from fastdp.tables.sanitizing.job import Job
 
     plan = Plan.load(plan_path)
-    with spoken() if verbose else nullcontext(), _ended_by_signals() as end_if_asked:
+    with spoken() if verbose else nullcontext():
         job = Job(source, plan, input_format=input_format, shuffle=shuffle)
         place = None
         if output is not None:
@@ -99,15 +97,9 @@ def command(
             _explain(job, as_json=as_json)
             return
         with _shown_warnings(quiet=quiet), progress(quiet=quiet) as update:
-
-            def step(done: int, total: int | None) -> None:
-                end_if_asked()
-                if update is not None:
-                    update(done, total)
-
             rng = Rng()
             job.pay(ledger, rng, place, name=name, records=records)
-            made = job.write(place, rng, step)
+            made = job.write(place, rng, update)
     if as_json:
         click.echo(made.to_json(), nl=False, err=output == "-")
     if not quiet:
@@ -127,41 +119,6 @@ def _explain(job: Any, *, as_json: bool) -> None:
         from fastdp.cli.plan import show
 
         show(job.plan)
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[Callable[[], None]]:
-    """A polite end, as by Ctrl-C, for the signals that ask for one: nothing is left behind.
-
-    What a handler raises is lost where a library calls back from C, as when compiled kernels are loaded; the function
-    that comes with the context ends the work in that case.
-    """
-    received: list[int] = []
-
-    def again() -> None:
-        if received:
-            raise KeyboardInterrupt if received[0] == signal.SIGINT else SystemExit(128 + received[0])
-
-    def end(number: int, _frame: Any) -> None:
-        received.append(number)
-        again()
-
-    before: dict[int, Any] = {}
-    told = sys.unraisablehook
-    try:
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
-                before[number] = signal.signal(number, end)
-        sys.unraisablehook = lambda lost: None if received else told(lost)
-    except ValueError:  # not on the main thread
-        pass
-    try:
-        yield again
-    finally:
-        sys.unraisablehook = told
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

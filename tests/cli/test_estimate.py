@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 import fastdp as fd
 from fastdp.cli import main
-from fastdp.cli.charts import choose_lines
-from fastdp.cli.terminal import draw_bar, has_colour
+from fastdp.cli.terminal.charts import choose_lines
+from fastdp.cli.terminal.screen import draw_bar, has_colour
 from fastdp.plans.plan import Plan
 from fastdp.tables.estimating.results import ColumnEstimate, Line
 from fastdp.tables.sanitize import sanitize

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fastdp.cli.terminal import draw_bar, draws_blocks, has_colour, in_digits
+from fastdp.cli.terminal.screen import draw_bar, draws_blocks, has_colour, in_digits
 from fastdp.validation import visible_text
 
 if TYPE_CHECKING:

@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
+from fastdp.cli.terminal.signals import end_if_asked
+
 Update = Callable[[int, int | None], None]
 """``update(rows done, rows in all)``"""
 
 
 @contextmanager
-def progress(*, quiet: bool, doing: str = "") -> Iterator[Update | None]:
-    """What is done, rows, rate and time left, on a terminal; None where nobody would see them."""
+def progress(*, quiet: bool, doing: str = "") -> Iterator[Update]:
+    """What is done, rows, rate and time left, on a terminal; each update ends the command if a signal asked for it."""
     if quiet or not sys.stderr.isatty():
-        yield None
+        yield lambda _done, _total: end_if_asked()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
@@ -30,6 +32,7 @@ def progress(*, quiet: bool, doing: str = "") -> Iterator[Update | None]:
         task = shown.add_task(doing, total=None)
 
         def update(done: int, total: int | None) -> None:
+            end_if_asked()
             said = f"{done:,}" if total is None else f"{done:,} of {total:,}"
             shown.update(task, completed=done, total=total, description=f"{doing} {said}".lstrip())
 

@@ -1,0 +1,1 @@
+"""The terminal: progress and notes on the screen, charts of text, and the signals that end a command."""
