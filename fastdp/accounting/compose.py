@@ -7,27 +7,20 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from fastdp import rounding, validation
 from fastdp.accounting.curve import WIDTH, Direction, PrivacyCurve
 from fastdp.accounting.factors import build
-from fastdp.accounting.ledger.costs import Private
+from fastdp.accounting.ledger.costs import Lossy, Private
 from fastdp.errors import ParameterError
 from fastdp.losses import AtomicLoss, ConcentratedLoss, Loss
 from fastdp.privacy import MetricPrivacy, Neighbours, Privacy
 
 MOST_CHOICES = 256
 Item = tuple[Loss, int]
-
-
-@runtime_checkable
-class Lossy(Protocol):
-    """Whatever gives its privacy losses: a mechanism, a plan."""
-
-    def losses(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
 
 LEDGER = click.argument("path", metavar="LEDGER", type=click.Path(dir_okay=False))
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+CURVE_DELTAS = (1e-5, 1e-6, 1e-9)
+MOST_IN_HINDSIGHT = 200
+"""Releases up to which `show` composes them, too; `curve` always does."""
+FEW = 8
+"""Entries that are named one by one."""
 WIDTH = 40
 """Characters of the bar."""
 
@@ -118,12 +124,17 @@ def show(path: str, *, as_json: bool, output: str | None, force: bool) -> None:
         return
     for line in bars(ledger, path):
         click.echo(line)
+    spends = [entry for entry in ledger.entries() if entry.kind == "spend"]
+    if 0 < len(spends) <= MOST_IN_HINDSIGHT:
+        click.echo(f"  {in_hindsight(ledger)}")
     for entry in ledger.entries():
         if entry.kind == "raise":
             click.secho(f"  the limit was raised at entry {entry.number}: {entry.body['because']}", fg="red")
     open_entries = unsettled(ledger)
     if open_entries:
-        click.echo(f"  spent and not settled: {', '.join(f'entry {number}' for number in open_entries)}")
+        named = ", ".join(map(str, open_entries[:FEW]))
+        more = f" and {len(open_entries) - FEW:,} more" if len(open_entries) > FEW else ""
+        click.echo(f"  spent and not settled: entries {named}{more}")
 
 
 def bars(ledger: Ledger, path: str) -> list[str]:
@@ -147,6 +158,17 @@ def bars(ledger: Ledger, path: str) -> list[str]:
         words = f"{digits(used['amount'], NANO)} of {digits(most, NANO)} per {used['unit']} spent"
         lines += [f"{name}: epsilon {words}", f"  {_bar(used['amount'], most)}"]
     return lines
+
+
+def in_hindsight(ledger: Ledger) -> str:
+    """What was spent, if all of it had been fixed beforehand: at the limit's delta, or at a millionth."""
+    from fastdp.accounting.ledger.costs import ATTO
+    from fastdp.rounding import digits_up
+
+    delta = ledger.limit.delta / ATTO or 1e-6
+    epsilon = hindsight(ledger).epsilon(delta=delta).upper
+    shown = f"epsilon {digits_up(epsilon, 4)} at delta {delta:g}" if math.isfinite(epsilon) else "no epsilon"
+    return f"if all releases had been fixed beforehand: {shown}; it decides nothing"
 
 
 def _bar(part: int, whole: int) -> str:
@@ -257,6 +279,57 @@ def cost(path: str, plan_path: str, *, records: int | None, as_json: bool) -> No
     else:
         click.echo(f"{plan_path}: {added.words(ledger.policy)}; {left.words(ledger.policy)} remains")
     ledger.check(plan, records=records)
+
+
+@command.command("curve")
+@LEDGER
+@click.option("--delta", "deltas", type=float, multiple=True, help="The deltas to state; default: 1e-5, 1e-6, 1e-9.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Draw the curve as a PNG or SVG picture.")
+@click.option("--force", is_flag=True, help="Replace an existing picture.")
+@JSON
+def curve(path: str, *, deltas: tuple[float, ...], output: str | None, force: bool, as_json: bool) -> None:
+    """State what all releases of LEDGER cost together, if all had been fixed beforehand.
+
+    It is tighter than the sums that decide, and decides nothing itself: releases that were chosen after seeing earlier
+    ones are guaranteed by the sums alone.
+
+    \b
+    Examples:
+      fastdp budget curve people.ledger
+      fastdp budget curve people.ledger --delta 1e-8 --json
+      fastdp budget curve people.ledger -o curve.svg
+    """
+    from pathlib import Path
+
+    from fastdp.accounting.ledger import Ledger
+    from fastdp.rounding import digits_up
+
+    ledger = Ledger(path)
+    found = hindsight(ledger)
+    if output is not None:
+        from fastdp.cli.files import write_together
+
+        kind = Path(output).suffix.removeprefix(".") or "png"
+        figure = found.plot()
+        write_together("budget", {Path(output): lambda file: figure.savefig(file, format=kind)}, force=force)
+        click.echo(f"{output}: delta against epsilon", err=True)
+        return
+    rows = {delta: found.epsilon(delta=delta) for delta in deltas or CURVE_DELTAS}
+    if as_json:
+        points = [{"delta": delta, "lower": one.lower, "upper": one.upper} for delta, one in rows.items()]
+        click.echo(json.dumps({"unit": ledger.unit, "neighbours": found.neighbours, "epsilon": points}, indent=2))
+        return
+    click.echo(f"{ledger.name or path}: if all releases had been fixed beforehand, per {ledger.unit}")
+    for delta, one in rows.items():
+        shown = digits_up(one.upper, 4) if math.isfinite(one.upper) else "none"
+        click.echo(f"  epsilon {shown} at delta {delta:g}")
+
+
+def hindsight(ledger: Ledger) -> Any:
+    """The curve of a ledger, its mechanisms made anew from their descriptions."""
+    from fastdp.mechanisms.base import Mechanism
+
+    return ledger.curve(Mechanism.from_dict)
 
 
 @command.command("verify")

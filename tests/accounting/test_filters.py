@@ -152,3 +152,33 @@ def test_mutant__round_instead_of_ceil_is_caught(monkeypatch):
     assert is_never_below()
     monkeypatch.setattr(costs.math, "ceil", round)
     assert not is_never_below()
+
+
+@pytest.mark.parametrize(("rho", "records"), [(0.005, None), (0.02, None), (0.005, 3)])
+def test_gaussian_policy__charges_the_noise_its_own_mu(tmp_path, rho, records):
+    """Gaussian noise of sigma costs (sensitivity / sigma)**2, not what its (epsilon, delta) would allow."""
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=4.0, delta=1e-6, policy="gaussian")
+    noise = fd.Gaussian(rho=rho, sensitivity=1.0)
+    added = ledger.cost(noise, records=records)
+    exact = 2 * Fraction(rho) * (records or 1) ** 2 * NANO
+    assert 0.999_999 * exact <= added.amount <= exact + 1
+    assert 1 <= added.delta <= 100
+
+
+def test_gaussian_policy__is_spent_to_the_end_and_keeps_the_promise(tmp_path):
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=2.0, delta=1e-6, policy="gaussian")
+    noise, count = fd.Gaussian(rho=0.01, sensitivity=1.0), 0
+    while allows(ledger.spent, ledger.cost(noise), ledger.limit):
+        ledger.spend(noise)
+        count += 1
+    with pytest.raises(fd.BudgetExceededError):
+        ledger.spend(noise)
+    exact = exact_gaussian_delta(math.sqrt(2 * 0.01 * count), 2.0)
+    assert exact <= 1e-6
+    assert exact_gaussian_delta(math.sqrt(2 * 0.01 * (count + 1)), 2.0) > 0.4e-6  # half of delta is for sums
+
+
+def test_gaussian_policy__mixed_with_pure_releases(tmp_path):
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=4.0, delta=1e-6, policy="gaussian")
+    laplace = ledger.cost(fd.Laplace(epsilon=0.1, sensitivity=1.0))
+    assert laplace.amount == math.ceil(Fraction(mu_of_epsilon(0.1) ** 2) * NANO)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from click.testing import CliRunner
@@ -36,7 +37,7 @@ def test_show__has_the_numbers_and_a_bar(path):
     assert "people: epsilon 0.5 of epsilon 2 and delta 0.000001 per record spent" in done.stdout
     assert "25.0%" in done.stdout
     assert "epsilon 1.5 and delta 0.000001 remains" in done.stdout
-    assert "not settled: entry 2" in done.stdout
+    assert "not settled: entries 2" in done.stdout
 
 
 def test_show__as_json(path):
@@ -95,3 +96,17 @@ def test_missing_ledger__is_named(tmp_path, monkeypatch, name):
     done = call(name, "nothing.ledger")
     assert done.exit_code == 2
     assert "there is no ledger 'nothing.ledger'; make one by" in done.stderr
+
+
+def test_curve__states_what_is_composed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ledger = fd.Ledger.create("a.ledger", epsilon=9.0)
+    assert call("curve", "a.ledger").exit_code == 2
+    ledger.spend(fd.Laplace(epsilon=0.1, sensitivity=1.0), times=50)
+    expected = fd.compose([(fd.Laplace(epsilon=0.1, sensitivity=1.0), 50)]).epsilon(delta=1e-6)
+    (found,) = json.loads(call("curve", "a.ledger", "--delta", "1e-6", "--json").stdout)["epsilon"]
+    assert (found["lower"], found["upper"]) == expected
+    shown = call("curve", "a.ledger").stdout
+    assert "if all releases had been fixed beforehand, per record" in shown
+    assert f"epsilon {math.ceil(expected.upper * 1e4) / 1e4:.4f} at delta 1e-06" in shown
+    assert "at delta 1e-06; it decides nothing" in call("show", "a.ledger").stdout

@@ -66,6 +66,12 @@ def read_mechanisms(event: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [_with_floats(one) for one in event.get("mechanisms", ())]
 
 
+def read_numbers(event: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The guarantee that an event states, as parameters of `Privacy`; None if it has none but by distance."""
+    names = ("epsilon", "delta", "rho", "unit", "neighbours")
+    return {name: _with_floats(event[name]) for name in names} if "neighbours" in event else None
+
+
 def _without_labels(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _size(item) if key == "domain" else _without_labels(item) for key, item in value.items()}

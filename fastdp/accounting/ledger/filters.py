@@ -85,7 +85,7 @@ def _charge_gaussian(cost: Cost) -> Total:
             "ledger: a guarantee in rho alone has no mu to add up; state it as (epsilon, delta), or keep a ledger with "
             'policy="zcdp" or policy="approx"'
         )
-    return Total(cost.square, cost.delta)
+    return Total(cost.square, cost.square_delta)
 
 
 def digits(count: int, unit: int, decimals: int = 0) -> str:

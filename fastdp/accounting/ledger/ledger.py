@@ -15,13 +15,13 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastdp import validation
 from fastdp._version import __version__
 from fastdp.accounting.ledger.accounts import Accounts
 from fastdp.accounting.ledger.chain import canonical, check_chain, link
-from fastdp.accounting.ledger.costs import NANO, Cost, read_guarantees
+from fastdp.accounting.ledger.costs import NANO, Cost, read_guarantees, read_losses
 from fastdp.accounting.ledger.drives import check_drive
 from fastdp.accounting.ledger.entries import Entry, Spending
 from fastdp.accounting.ledger.events import describe
@@ -29,7 +29,12 @@ from fastdp.accounting.ledger.filters import NUMBER, POLICIES, Policy, Total, al
 from fastdp.accounting.ledger.limits import Limit
 from fastdp.accounting.ledger.store import COLUMNS, make_store, open_store
 from fastdp.errors import BudgetExceededError, LedgerCorruptError, ParameterError
+from fastdp.losses import GaussianLoss
 from fastdp.privacy import Privacy
+
+if TYPE_CHECKING:
+    from fastdp.accounting.curve import PrivacyCurve
+    from fastdp.accounting.ledger.hindsight import Make
 
 NOTHING = Total(0, 0)
 
@@ -164,7 +169,7 @@ class Ledger:
         identical to the byte from a new release. All releases of a ledger have the neighbours of its first one.
         """
         privacy, metric = self._read(what, records, times)
-        added = self._charge(privacy, times)
+        added = self._charge(what, privacy, records, times)
         event = describe(what, privacy, times=times, records=records)
         body = {"name": str(name), "event": event, "metric": metric, "once": once}
         return Spending(self, self.append("spend", body, added))
@@ -172,10 +177,17 @@ class Ledger:
     def cost(self, what: Any, *, records: int | None = None, times: int = 1) -> Total:
         """What a release would be charged; nothing is spent."""
         privacy, _ = self._read(what, records, times)
-        return self._charge(privacy, times)
+        return self._charge(what, privacy, records, times)
 
-    def _charge(self, privacy: Privacy | None, times: int) -> Total:
-        return NOTHING if privacy is None else charge(self.policy, Cost.of(privacy).times(times), self.limit)
+    def _charge(self, what: Any, privacy: Privacy | None, records: int | None, times: int) -> Total:
+        if privacy is None:
+            return NOTHING
+        cost = Cost.of(privacy)
+        if self.policy == "gaussian":
+            losses = read_losses(what)
+            if losses and all(isinstance(loss, GaussianLoss) for loss in losses):
+                cost = cost.with_gaussians(losses, records or 1)
+        return charge(self.policy, cost.times(times), self.limit)
 
     def check(self, what: Any, *, records: int | None = None, times: int = 1) -> Total:
         """What a release would be charged; refused as :meth:`spend` would refuse it. Nothing is spent."""
@@ -268,6 +280,22 @@ class Ledger:
         """All entries, the oldest first."""
         with open_store(self.path) as found:
             return [Entry.of(row) for row in found.execute(f"SELECT {COLUMNS} FROM entries ORDER BY seq")]  # noqa: S608
+
+    def curve(self, make: Make | None = None) -> PrivacyCurve:
+        """The privacy curve of everything spent, if all of it had been fixed beforehand.
+
+        Tighter than the sums, and no rule to stop by: releases that are chosen after seeing earlier ones are only
+        guaranteed by the policy's sums.
+
+        Parameters
+        ----------
+        make
+            Makes a mechanism from its description, ``fd.Mechanism.from_dict``; without it every release counts as the
+            worst that its stated guarantee allows.
+        """
+        from fastdp.accounting.ledger.hindsight import curve_in_hindsight
+
+        return curve_in_hindsight(self.entries(), self.unit, make)
 
     def verify(self, stamps: Iterable[Mapping[str, Any]] | None = None) -> int:
         """Check every entry against the chain, and receipts' stamps against the entries; the number of entries.

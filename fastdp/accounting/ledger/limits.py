@@ -9,13 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 from fastdp import validation
-from fastdp.accounting.ledger.costs import ATTO, LARGEST, NANO
+from fastdp.accounting.ledger.costs import ATTO, HIGHEST, LARGEST, NANO
 from fastdp.accounting.ledger.filters import Total, digits
 from fastdp.errors import ParameterError
 from fastdp.privacy import Privacy
-
-HIGHEST = 20.0
-"""The largest epsilon of a limit under "approx" and "gaussian", for which `filters.DRAWS` covers the draws."""
 
 
 @dataclass(frozen=True, slots=True)
