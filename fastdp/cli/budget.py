@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 LEDGER = click.argument("path", metavar="LEDGER", type=click.Path(dir_okay=False))
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 CURVE_DELTAS = (1e-5, 1e-6, 1e-9)
-MOST_IN_HINDSIGHT = 200
-"""Releases up to which `show` composes them, too; `curve` always does."""
 FEW = 8
 """Entries that are named one by one."""
 WIDTH = 40
@@ -107,6 +105,8 @@ def show(path: str, *, as_json: bool, output: str | None, force: bool) -> None:
       fastdp budget show people.ledger -o budget.html
     """
     from fastdp.accounting.ledger import Ledger
+    from fastdp.accounting.ledger.hindsight import describe_hindsight
+    from fastdp.mechanisms.base import Mechanism
 
     ledger = Ledger(path)
     if output is not None:
@@ -124,9 +124,8 @@ def show(path: str, *, as_json: bool, output: str | None, force: bool) -> None:
         return
     for line in bars(ledger, path):
         click.echo(line)
-    spends = [entry for entry in ledger.entries() if entry.kind == "spend"]
-    if 0 < len(spends) <= MOST_IN_HINDSIGHT:
-        click.echo(f"  {in_hindsight(ledger)}")
+    if words := describe_hindsight(ledger.entries(), ledger, Mechanism.from_dict):
+        click.echo(f"  {words}")
     for entry in ledger.entries():
         if entry.kind == "raise":
             click.secho(f"  the limit was raised at entry {entry.number}: {entry.body['because']}", fg="red")
@@ -158,17 +157,6 @@ def bars(ledger: Ledger, path: str) -> list[str]:
         words = f"{digits(used['amount'], NANO)} of {digits(most, NANO)} per {used['unit']} spent"
         lines += [f"{name}: epsilon {words}", f"  {_bar(used['amount'], most)}"]
     return lines
-
-
-def in_hindsight(ledger: Ledger) -> str:
-    """What was spent, if all of it had been fixed beforehand: at the limit's delta, or at a millionth."""
-    from fastdp.accounting.ledger.costs import ATTO
-    from fastdp.rounding import digits_up
-
-    delta = ledger.limit.delta / ATTO or 1e-6
-    epsilon = hindsight(ledger).epsilon(delta=delta).upper
-    shown = f"epsilon {digits_up(epsilon, 4)} at delta {delta:g}" if math.isfinite(epsilon) else "no epsilon"
-    return f"if all releases had been fixed beforehand: {shown}; it decides nothing"
 
 
 def _bar(part: int, whole: int) -> str:
@@ -302,10 +290,11 @@ def curve(path: str, *, deltas: tuple[float, ...], output: str | None, force: bo
     from pathlib import Path
 
     from fastdp.accounting.ledger import Ledger
+    from fastdp.mechanisms.base import Mechanism
     from fastdp.rounding import digits_up
 
     ledger = Ledger(path)
-    found = hindsight(ledger)
+    found = ledger.curve(Mechanism.from_dict)
     if output is not None:
         from fastdp.cli.files import write_together
 
@@ -323,13 +312,6 @@ def curve(path: str, *, deltas: tuple[float, ...], output: str | None, force: bo
     for delta, one in rows.items():
         shown = digits_up(one.upper, 4) if math.isfinite(one.upper) else "none"
         click.echo(f"  epsilon {shown} at delta {delta:g}")
-
-
-def hindsight(ledger: Ledger) -> Any:
-    """The curve of a ledger, its mechanisms made anew from their descriptions."""
-    from fastdp.mechanisms.base import Mechanism
-
-    return ledger.curve(Mechanism.from_dict)
 
 
 @command.command("verify")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from fastdp.accounting.ledger.costs import NANO
 from fastdp.accounting.ledger.filters import NUMBER, digits
+from fastdp.accounting.ledger.hindsight import describe_hindsight
+from fastdp.mechanisms.base import Mechanism
 from fastdp.report.page import heading, make_page, paragraph, table
 from fastdp.validation import visible_text
 
@@ -28,6 +30,7 @@ def ledger_page(ledger: Ledger) -> str:
         paragraph(f"At most {ledger.stated} for one {visible_text(ledger.unit)}. Nothing that was spent comes back."),
         *[_raise_note(entry) for entry in raised],
         *_budget(ledger),
+        *_hindsight(ledger, entries),
         *_accounts(ledger),
         heading("Releases"),
         _releases(ledger, entries),
@@ -48,6 +51,11 @@ def _budget(ledger: Ledger) -> list[str]:
         paragraph(f"Spent: {spent.words(ledger.policy)}. Left: {left.words(ledger.policy)}."),
     ]
     return [*parts, bar(spent.delta, limit.delta, "of delta")] if spent.delta and limit.delta else parts
+
+
+def _hindsight(ledger: Ledger, entries: list[Entry]) -> list[str]:
+    words = describe_hindsight(entries, ledger, Mechanism.from_dict)
+    return [paragraph(f"{words[:1].upper()}{words[1:]}.")] if words else []
 
 
 def _accounts(ledger: Ledger) -> list[str]:

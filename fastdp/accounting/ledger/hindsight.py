@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
+from fastdp import rounding
 from fastdp.accounting.compose import Parallel, Release, compose, read_part
 from fastdp.accounting.curve import PrivacyCurve
+from fastdp.accounting.ledger.costs import ATTO
 from fastdp.accounting.ledger.entries import Entry
 from fastdp.accounting.ledger.events import read_mechanisms, read_numbers
+from fastdp.accounting.ledger.filters import Total
 from fastdp.errors import FastDPError, ParameterError
 from fastdp.privacy import Privacy
 
 Make = Callable[[dict[str, Any]], Any]
 """A mechanism from its description, such as ``fd.Mechanism.from_dict``."""
 SLACK = 1 + 1e-9
+MOST_SHOWN = 200
+"""Releases up to which they are composed for a page or a screen; `Ledger.curve` always does."""
+
+
+class Budget(Protocol):
+    """What the words need of a ledger."""
+
+    @property
+    def limit(self) -> Total: ...
+
+    def curve(self, make: Make | None = None) -> PrivacyCurve: ...
+
+
+def describe_hindsight(entries: Iterable[Entry], ledger: Budget, make: Make) -> str:
+    """What was spent, if all had been fixed beforehand: at the limit's delta, or at a millionth.
+
+    Empty for a ledger without releases, or with too many for a quick answer.
+    """
+    if not 0 < sum(entry.kind == "spend" for entry in entries) <= MOST_SHOWN:
+        return ""
+    delta = ledger.limit.delta / ATTO or 1e-6
+    try:
+        epsilon = ledger.curve(make).epsilon(delta=delta).upper
+    except ParameterError:  # guarantees by distance alone
+        return ""
+    shown = f"epsilon {rounding.digits_up(epsilon, 4)} at delta {delta:g}" if math.isfinite(epsilon) else "no epsilon"
+    return f"if all releases had been fixed beforehand: {shown}; it decides nothing"
 
 
 def curve_in_hindsight(entries: Iterable[Entry], unit: str, make: Make | None = None) -> PrivacyCurve:
