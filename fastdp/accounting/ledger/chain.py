@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 FORMAT = b"fastdp ledger 1\0"
+_ROWS = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True)
 
 
 def canonical(value: dict[str, Any]) -> str:
@@ -24,7 +25,7 @@ def canonical(value: dict[str, Any]) -> str:
 
 def link(before: bytes, row: tuple[Any, ...]) -> bytes:
     """The hash of an entry: of the hash before it and of all it says."""
-    text = json.dumps(list(row), separators=(",", ":"), ensure_ascii=True)
+    text = _ROWS.encode(row)
     return hashlib.sha256(FORMAT + before + text.encode()).digest()
 
 
