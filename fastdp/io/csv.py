@@ -210,4 +210,4 @@ class CsvStreamSink(StreamSink):
     def __init__(self, target: Target, schema: pa.Schema) -> None:
         _check_types(target.owner, schema)
         file = standard_output(target.owner, "csv")
-        super().__init__(target, file, lambda: _open_writer(file, schema))
+        super().__init__(target, file, lambda hashed: _open_writer(hashed, schema))

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from fastdp.errors import OutputExistsError, ParameterError, SchemaError
 from fastdp.io.atomic import AtomicFile, check_free, flush_folder, identify, is_at
+from fastdp.io.digests import HashedFile
 from fastdp.io.parquet import ParquetSource, abandon_parquet, open_parquet
 from fastdp.io.sinks import Target, writable
 from fastdp.io.stamps import METADATA_KEY, Stamp
@@ -101,6 +102,7 @@ class FolderSink:
         self._file: IO[bytes] | None = None
         self._writer: Any = None
         self._parts = self._rows = 0
+        self._digests: dict[str, Any] = {}
         self._settled = False
         self._identity: tuple[int, int] | None = None
         self._receipt: AtomicFile | None = None
@@ -115,13 +117,17 @@ class FolderSink:
             raise
 
     def _begin(self) -> None:
-        name = self._partial / f"part-{self._parts:05d}.parquet"
+        name = self._partial / self._part_name
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
         self._file = os.fdopen(os.open(name, flags, 0o600), "wb")
+        self._hashed = HashedFile(self._file)
         with writable(self._owner):
-            self._writer = open_parquet(self._file, self._schema, self._plain)
-        self._parts += 1
+            self._writer = open_parquet(self._hashed, self._schema, self._plain)
         self._rows = 0
+
+    @property
+    def _part_name(self) -> str:
+        return f"part-{self._parts:05d}.parquet"
 
     def _end(self) -> None:
         assert self._file is not None
@@ -130,6 +136,8 @@ class FolderSink:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
+        self._digests[self._part_name] = self._hashed.digest
+        self._parts += 1
 
     def write(self, batch: pa.RecordBatch) -> None:
         while batch.num_rows:
@@ -142,11 +150,12 @@ class FolderSink:
             self._rows += part.num_rows
             batch = batch.slice(part.num_rows)
 
-    def finish(self, receipt: Stamp) -> None:
+    def finish(self, receipt: Stamp) -> Stamp:
         self._end()
         flush_folder(self._partial)
+        complete = receipt.with_output({"files": self._digests})
         if self._receipt is not None:
-            self._receipt.file.write(receipt.to_json().encode())
+            self._receipt.file.write(complete.to_json().encode())
             self._receipt.flush()
         check_folder_free(self._owner, self._path)
         if self._receipt is not None:
@@ -158,6 +167,7 @@ class FolderSink:
         self._settled = True
         if self._receipt is not None:
             self._receipt.settle()
+        return complete
 
     def discard(self) -> None:
         if self._writer is not None:

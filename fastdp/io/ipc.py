@@ -122,7 +122,7 @@ class IpcStreamSink(StreamSink):
 
         self._schema = _schema_with(schema, receipt)
         file = standard_output(target.owner, "arrows")
-        super().__init__(target, file, lambda: pa.ipc.new_stream(file, self._schema))
+        super().__init__(target, file, lambda hashed: pa.ipc.new_stream(hashed, self._schema))
 
     def write(self, batch: pa.RecordBatch) -> None:
         with writable(self._owner):

@@ -73,11 +73,12 @@ class TableSink:
     def write(self, batch: pa.RecordBatch) -> None:
         self._batches.append(batch)
 
-    def finish(self, receipt: Stamp) -> None:
+    def finish(self, receipt: Stamp) -> Stamp:
         import pyarrow as pa
 
         table = pa.Table.from_batches(self._batches, self._schema)
         self.table = table.replace_schema_metadata({METADATA_KEY: receipt.to_json()})
+        return receipt
 
     def discard(self) -> None:
         self._batches.clear()

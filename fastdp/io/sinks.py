@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fastdp.errors import SchemaError
 from fastdp.io.atomic import AtomicFiles
 from fastdp.io.byte_stream import StandardOutput
+from fastdp.io.digests import HashedFile
 from fastdp.io.stamps import Stamp
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ class Sink(Protocol):
 
     def write(self, batch: pa.RecordBatch) -> None: ...
 
-    def finish(self, receipt: Stamp) -> None: ...
+    def finish(self, receipt: Stamp) -> Stamp:
+        """Put everything in place; the receipt with what is known of the output by then."""
 
     def discard(self) -> None: ...
 
@@ -66,9 +68,9 @@ class FileSink:
         self._outputs = AtomicFiles(force=target.force, owner=target.owner)
         try:
             file, *beside = [self._outputs.open(path) for path in target.files()]
-            self._receipts = beside
+            self._receipts, self._file = beside, HashedFile(file)
             with writable(self._owner):
-                self._writer = open_writer(file)
+                self._writer = open_writer(self._file)
         except BaseException:
             self.discard()
             raise
@@ -77,12 +79,13 @@ class FileSink:
         with writable(self._owner):
             self._writer.write_batch(batch)
 
-    def finish(self, receipt: Stamp) -> None:
-        text = receipt.to_json()
-        self._close(text)
+    def finish(self, receipt: Stamp) -> Stamp:
+        self._close(receipt.to_json())
+        complete = receipt.with_output(self._file.digest)
         for file in self._receipts:
-            file.write(text.encode())
+            file.write(complete.to_json().encode())
         self._outputs.commit()
+        return complete
 
     def _close(self, receipt: str) -> None:  # noqa: ARG002 - formats with a footer write it there
         self._writer.close()
@@ -107,13 +110,13 @@ class StreamSink:
 
     keeps_buffers = False
 
-    def __init__(self, target: Target, file: StandardOutput, open_writer: Callable[[], Any]) -> None:
-        self._owner, self._file = target.owner, file
+    def __init__(self, target: Target, file: StandardOutput, open_writer: Callable[[Any], Any]) -> None:
+        self._owner, self._file = target.owner, HashedFile(file)
         self._outputs = AtomicFiles(force=target.force, owner=target.owner)
         try:
             self._receipt = None if target.receipt is None else self._outputs.open(target.receipt)
             with writable(self._owner):
-                self._writer = open_writer()
+                self._writer = open_writer(self._file)
         except BaseException:
             self.discard()
             raise
@@ -122,12 +125,14 @@ class StreamSink:
         with writable(self._owner):
             self._writer.write_batch(batch)
 
-    def finish(self, receipt: Stamp) -> None:
+    def finish(self, receipt: Stamp) -> Stamp:
         self._writer.close()
         self._file.flush()
+        complete = receipt.with_output(self._file.digest)
         if self._receipt is not None:
-            self._receipt.write(receipt.to_json().encode())
+            self._receipt.write(complete.to_json().encode())
         self._outputs.commit()
+        return complete
 
     def discard(self) -> None:
         self._outputs.discard()

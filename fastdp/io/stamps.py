@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol, Self
 
 METADATA_KEY = "fastdp.receipt"
 
@@ -13,5 +14,8 @@ class Stamp(Protocol):
     def to_json(self) -> str:
         """All of it as text."""
 
-    def with_rows(self, rows: int | None) -> Stamp:
+    def with_rows(self, rows: int | None) -> Self:
         """The same for another number of rows, None while it is not known."""
+
+    def with_output(self, output: Mapping[str, Any]) -> Self:
+        """The same for a release that is complete: sizes and digests of its files."""

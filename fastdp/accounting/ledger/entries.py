@@ -69,7 +69,6 @@ class Spending:
 
 
 def receipt_digest(receipt: Any) -> str:
-    """SHA-256 of a receipt's text; a digest that was computed elsewhere stays as it is."""
-    if isinstance(receipt, Written):
-        return "sha256:" + hashlib.sha256(receipt.to_json().encode()).hexdigest()
-    return str(receipt)
+    """SHA-256 of a receipt or its text; a digest that was computed elsewhere stays as it is."""
+    text = receipt.to_json().encode() if isinstance(receipt, Written) else receipt
+    return "sha256:" + hashlib.sha256(text).hexdigest() if isinstance(text, bytes) else str(text)

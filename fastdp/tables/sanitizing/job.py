@@ -170,8 +170,8 @@ class Job:
             pipeline = Pipeline()
             pipeline.run(self.source.batches(names, self._rows, labelled), work, sink.write, cancel)
             log.info("%s rows sanitized; seconds busy: %s", f"{seen:,}", pipeline.busy)
-            receipt = self._receipt(rows, rng)
-            sink.finish(receipt)
+            receipt = sink.finish(self._receipt(rows, rng))
+            assert isinstance(receipt, Receipt)
             log.info("complete, flushed and in place")
         except BaseException:
             sink.discard()
@@ -184,7 +184,12 @@ class Job:
 
     def _receipt(self, rows: int | None, rng: Rng) -> Receipt:
         stamp = None if self._paid is None else self._paid.stamp
-        return Receipt.of(self.plan, rows, rng, shuffled=self._shuffle, ledger=stamp)
+        return Receipt.of(self.plan, rows, rng, shuffled=self._shuffle, ledger=stamp, source=self._describe_source())
+
+    def _describe_source(self) -> dict[str, Any]:
+        path = self.source.path
+        name = "standard input or a table in memory" if path is None else path.name
+        return {"name": name, "rows": self.source.rows, "columns": len(self.source.schema.names)}
 
     def _sanitize(
         self, batch: pa.RecordBatch, rng: Rng, watches: dict[str, OrderWatch], *, copy: bool

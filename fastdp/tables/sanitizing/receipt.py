@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import platform
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fastdp._version import __version__
+from fastdp.accounting.ledger.events import digest
 from fastdp.plans.guarantee import describe_guarantee
 from fastdp.plans.plan import Plan
 
@@ -32,12 +34,23 @@ class Receipt:
     shuffled: bool = False
     ledger: Mapping[str, Any] | None = None
     """Which entry of which ledger paid for it, and the head of the chain after that entry."""
+    release: Mapping[str, Any] | None = None
+    """When it was made, of which input, and its files' digests; in the receipt beside a release, not inside it."""
+    source: Mapping[str, Any] | None = None
+    """The input's name, rows and columns; never its size in bytes, which depends on values where it is compressed."""
 
     @classmethod
     def of(
-        cls, plan: Plan, rows: int | None, rng: Rng, *, shuffled: bool = False, ledger: Mapping[str, Any] | None = None
+        cls,
+        plan: Plan,
+        rows: int | None,
+        rng: Rng,
+        *,
+        shuffled: bool = False,
+        ledger: Mapping[str, Any] | None = None,
+        source: Mapping[str, Any] | None = None,
     ) -> Receipt:
-        return cls(plan, rows, rng.is_unsafe, rng.generator, shuffled, ledger)
+        return cls(plan, rows, rng.is_unsafe, rng.generator, shuffled, ledger, source=source)
 
     @property
     def privacy(self) -> RecordPrivacy:
@@ -55,11 +68,21 @@ class Receipt:
             "plan": self.plan.to_dict(),
             "versions": versions(),
             **({} if self.ledger is None else {"ledger": dict(self.ledger)}),
+            **({} if self.release is None else {"release": dict(self.release)}),
         }
 
     def with_rows(self, rows: int | None) -> Receipt:
         """The same for another number of rows, None while it is not known."""
         return replace(self, rows=rows)
+
+    def with_output(self, output: Mapping[str, Any]) -> Receipt:
+        """The receipt of a release that is complete: when, of what, by which plan, and the digests of its files.
+
+        The same key gives the same file, so that none of this is inside it.
+        """
+        now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+        plan = digest(self.plan.to_dict())
+        return replace(self, release={"time": now, "input": self.source, "plan": plan, "output": dict(output)})
 
     def to_json(self) -> str:
         """The same as text."""

@@ -31,7 +31,7 @@ def open_with_plan(
     opened = open_source(
         "estimate", source, input_format=input_format, types=lambda: {} if known is None else report_types(known)
     )
-    text = _own_receipt(opened) or beside
+    text = own_receipt(opened) or beside
     stated = None if text is None else _read(text)
     if given is None:
         if stated is None:
@@ -68,7 +68,7 @@ def _parts(plan: Plan) -> dict[str, PlanPart]:
     return {name: part for part in plan.parts for name in part.columns}
 
 
-def _own_receipt(source: Source) -> bytes | None:
+def own_receipt(source: Source) -> bytes | None:
     """From the metadata of the table, or of the file or of the first in the folder."""
     found = _get(source.schema.metadata)
     path = source.path

@@ -211,11 +211,11 @@ class ShuffledSink:
     def write(self, batch: pa.RecordBatch) -> None:
         self._shuffler.add(batch)
 
-    def finish(self, receipt: Stamp) -> None:
+    def finish(self, receipt: Stamp) -> Stamp:
         log.info("all rows are in; releasing them in a random order, %s", self._shuffler.where)
         Pipeline().run(self._shuffler.batches(), lambda batch: batch, self._sink.write)
         self._shuffler.close()
-        self._sink.finish(receipt)
+        return self._sink.finish(receipt)
 
     def discard(self) -> None:
         self._shuffler.close()
