@@ -30,6 +30,8 @@ COMMANDS = {
     "completion": "Print the script that lets a shell complete commands.",
 }
 INTERRUPTED = 130
+NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""What click raises for a group without a command from version 8.2 on; before, it prints the help by itself."""
 
 
 class LazyGroup(click.Group):
@@ -66,6 +68,9 @@ class LazyGroup(click.Group):
         except click.exceptions.Abort:
             _end("interrupted", INTERRUPTED)
         except click.ClickException as error:
+            if isinstance(error, NO_ARGUMENTS):
+                click.echo(error.ctx.get_help())
+                sys.exit(error.exit_code)
             _end(in_one_line(error), error.exit_code)
         except Exception as error:
             if os.environ.get("FASTDP_DEBUG"):

@@ -247,3 +247,12 @@ def test_unknown_commands__are_refused_with_the_nearest_name():
     done = call("sanitise", "in.csv")
     assert done.exit_code == 2
     assert "did you mean 'sanitize'?" in done.stderr
+
+
+@pytest.mark.parametrize("group", [[], ["plan"], ["budget"]])
+def test_group_alone__prints_its_help(group):
+    """Lines as --help has them, not folded into an error."""
+    done = CliRunner().invoke(main, group)
+    assert done.output == CliRunner().invoke(main, [*group, "--help"]).output
+    assert "\nCommands:\n" in done.output
+    assert done.exit_code in {0, 2}
