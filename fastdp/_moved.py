@@ -30,6 +30,7 @@ _MOVES = (
     ),
     ("fastdp.channels", "fastdp.channels", "dense=base ratios=metrics"),
     ("fastdp.columns", "fastdp.columns", "frames=tables"),
+    ("fastdp", "fastdp.units", "quantities=lengths"),
     ("fastdp.noise", "fastdp.laws", "rates=rate weights=fixed_point sampling=law odds flips=coins cells=cell_tables"),
     ("fastdp.noise", "fastdp.engine", "uniform runner"),
     (

@@ -137,7 +137,10 @@ def _note(found: TableEstimate, *, verbose: bool) -> None:
     """On standard error: columns without an estimate, and how the others were made."""
     from fastdp.validation import visible_text
 
+    reasons: dict[str, list[str]] = {}
     for name, reason in found.skipped.items():
-        click.echo(f"{visible_text(name)}: {reason}", err=True)
+        reasons.setdefault(reason, []).append(visible_text(name))
+    for reason, names in reasons.items():
+        click.echo(f"{', '.join(names)}: {reason}", err=True)
     for estimate in found if verbose else ():
         click.echo(f"{visible_text(estimate.column)}: {estimate.kind} by {estimate.method}", err=True)

@@ -106,7 +106,7 @@ def _survey(source: str, output: Path | None, grids: Path | None, given: dict[st
     from fastdp.cli.files import Writer, page_writer, table_writer, write_together
     from fastdp.cli.terminal.screen import progress
     from fastdp.locations.survey import survey
-    from fastdp.quantities import parse_rate
+    from fastdp.units.lengths import parse_rate
 
     columns = _columns(given)
     grid = _grid(given, on_globe=given["x"] is None)
@@ -181,8 +181,8 @@ def _lecture(output: Path | None, given: dict[str, Any]) -> None:
     from fastdp.cli.files import page_writer, write_together
     from fastdp.locations.grid import Grid
     from fastdp.locations.lecture import CELL, CITIES, SIDE, lecture
-    from fastdp.quantities import parse_length
     from fastdp.report.lecture import lecture_page, winners
+    from fastdp.units.lengths import parse_length
 
     quiet = given["quiet"]
     cell = CELL if given["cell"] is None else parse_length("geo", "cell", given["cell"])

@@ -17,8 +17,8 @@ from fastdp.kernels.metric.map_cells import count_places, fill_cells, mark_insid
 from fastdp.mechanisms.annotations import UNSET, OptionalPair, Pair, Parameter, frozen
 from fastdp.parallel import BLOCK
 from fastdp.plane import Plane
-from fastdp.quantities import METRES, parse_length
 from fastdp.typing import Column
+from fastdp.units.lengths import METRES, parse_length
 
 LARGEST_GRID = 1 << 18
 """Cells: 512 by 512."""

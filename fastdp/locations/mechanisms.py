@@ -13,7 +13,7 @@ from fastdp.locations.grid import Grid
 from fastdp.mechanisms.base import Mechanism
 from fastdp.mechanisms.metric.grid import GridLaplace
 from fastdp.mechanisms.metric.planar_laplace import PlanarLaplace
-from fastdp.quantities import METRES
+from fastdp.units.lengths import METRES
 
 STEPS_PER_CELL = 32
 """Points are rounded to steps a metre wide, or finer where cells are small: the channel takes them to be anywhere."""

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from fastdp import rounding, validation
+from fastdp.columns.arrow import plain_type
 from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import check_arrow
 from fastdp.errors import FastDPError, ParameterError
@@ -16,6 +17,7 @@ from fastdp.plans.part import PlanPart
 from fastdp.plans.policies import KEYS, Policies
 from fastdp.plans.spec import MECHANISMS, STRUCTURED, Spec, check_keys, find, in_plain_words
 from fastdp.privacy import MetricPrivacy, Privacy
+from fastdp.units.ticks import Ticks, declare
 from fastdp.validation import unknown
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ class Entry(PlanPart):
     """
 
     policies: Policies = field(default_factory=Policies)
+    ticks: Ticks | None = None
+    """How dates, times, durations and decimals are whole numbers of a step; None for plain numbers and categories."""
 
     @classmethod
     def read(cls, column: str, value: object) -> Entry:
@@ -80,21 +84,30 @@ class Entry(PlanPart):
 
     @property
     def expected_error(self) -> str:
-        from fastdp.plans.expected_error import expected_error
+        from fastdp.plans.expected_error import expected_error, half_width
 
+        if self.ticks is not None:
+            return f"±{self.ticks.words(half_width(self.mechanism))} on each value"
         return expected_error(self.mechanism, self.spec.takes)
 
     def text_types(self) -> dict[str, pa.DataType]:
-        return {} if self.mechanism is None else {self.name: _text_type(self.spec, labelled=bool(self.labelled))}
+        if self.mechanism is None:
+            return {}
+        if self.ticks is not None:
+            return {self.name: self.ticks.text_type(self.title)}
+        return {self.name: _text_type(self.spec, labelled=bool(self.labelled))}
 
     def agrees_with(self, other: PlanPart | None) -> bool:
-        return isinstance(other, Entry) and (self.action, self.mechanism) == (other.action, other.mechanism)
+        mine, theirs = ((one.action, one.mechanism, getattr(one, "ticks", None)) for one in (self, other or self))
+        return isinstance(other, Entry) and mine == theirs
 
     def stream(self, rng: Rng) -> Rng:
         return rng.child(self.name)
 
     def result_types(self, kinds: list[pa.DataType]) -> list[pa.DataType]:
         (kind,) = kinds
+        if self.ticks is not None:
+            return [self.ticks.result_type(type(self.mechanism).__name__, kind, self.mechanism.bounds)]
         return [self.mechanism.result_type(self.policies.settled_type(kind))]
 
     def randomize(self, values: list[pa.Array], rng: Rng) -> list[pa.Array]:
@@ -103,10 +116,15 @@ class Entry(PlanPart):
         Every row takes one slot of each stream, also rows that are dropped afterwards.
         """
         (column,) = values
-        if self.policies.change_values:
+        kind = plain_type(column.type)
+        if self.policies.change_values or self.ticks is not None:
             check_arrow(self.title, column, "public")  # before anything reads them
+        if self.ticks is not None:
+            column = self.ticks.read(type(self.mechanism).__name__, column)
+        if self.policies.change_values:
             column = self.policies.settle(column, rng.child("out of domain"))
-        return [self.mechanism.randomize(column, rng=rng, nulls=self.policies.for_mechanism)]
+        reports = self.mechanism.randomize(column, rng=rng, nulls=self.policies.for_mechanism)
+        return [reports if self.ticks is None else self.ticks.write(type(self.mechanism).__name__, reports, kind)]
 
 
 def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> Entry:
@@ -116,10 +134,14 @@ def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> Entry:
     for key, value in parameters.items():
         if key not in STRUCTURED and not isinstance(value, bool | int | float | str):
             raise ParameterError(f"{owner}: {key} must be one number or word for all records")
-    unit = None
+    unit, ticks = None, None
     if spec.takes == "numbers":
-        unit = _read_unit(owner, spec, given)
-        parameters.pop("unit", None)
+        ticks = _read_ticks(owner, spec, given)
+        if ticks is not None and "bounds" in given:
+            parameters["bounds"] = [ticks.of(owner, "bounds", bound) for bound in given["bounds"]]
+        unit = _read_unit(owner, spec, given, ticks)
+        for key in ("unit", "step"):
+            parameters.pop(key, None)
     for needed in spec.declared:
         if needed not in given:
             raise ParameterError(f"{owner}: {given['mechanism']} needs {needed}; they are declared, never inferred")
@@ -138,8 +160,12 @@ def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> Entry:
         domain=_domain(owner, spec, mechanism),
         bounds=getattr(mechanism, "bounds", None),
         truths=spec.takes == "truths",
+        ticks=ticks,
     )
-    return Entry((column,), "randomize", given, mechanism, _guarantee(mechanism, unit), policies.nulls, policies)
+    privacy = _guarantee(mechanism, unit)
+    if ticks is not None and isinstance(privacy, MetricPrivacy):
+        privacy = ticks.by_distance(privacy)
+    return Entry((column,), "randomize", given, mechanism, privacy, policies.nulls, policies, ticks)
 
 
 def _guarantee(mechanism: Any, unit: Any) -> Privacy:
@@ -201,7 +227,20 @@ def _domain(owner: str, spec: Spec, mechanism: Any) -> Domain | None:
     return Domain.read(owner, math.prod(mechanism.shape) if "shape" in spec.keys else len(mechanism.distance))
 
 
-def _read_unit(owner: str, spec: Spec, given: Mapping[str, Any]) -> Any:
+def _read_ticks(owner: str, spec: Spec, given: Mapping[str, Any]) -> Ticks | None:
+    """Dates, times, durations or decimals, if bounds or a step declare them."""
+    ticks = declare(owner, given.get("bounds"), given.get("step"))
+    if ticks is not None and not spec.whole:
+        raise ParameterError(
+            f"{owner}: dates, times, durations and decimals are whole numbers of a step; use geometric or "
+            "discrete_gaussian"
+        )
+    if ticks is None and isinstance(given.get("unit"), str):
+        raise ParameterError(f"{owner}: unit is a duration; give bounds that are dates or times, or a step")
+    return ticks
+
+
+def _read_unit(owner: str, spec: Spec, given: Mapping[str, Any], ticks: Ticks | None) -> Any:
     """The distance that epsilon is for, or None where bounds alone are given."""
     if "unit" not in given:
         if "bounds" not in given:
@@ -209,6 +248,8 @@ def _read_unit(owner: str, spec: Spec, given: Mapping[str, Any]) -> Any:
                 f"{owner}: give bounds to hide the whole record, or unit for a guarantee per distance (d-privacy)"
             )
         return None
+    if ticks is not None:
+        return ticks.length(owner, "unit", given["unit"])
     check = validation.positive_integer if spec.whole else validation.positive
     return check(owner, "unit", given["unit"])
 

@@ -17,16 +17,19 @@ def expected_error(mechanism: Any, takes: str) -> str:
     if takes == "codes":
         return f"{_reach(mechanism):.4g} {mechanism.unit} from each value"
     if takes == "numbers":
-        half = float(mechanism.interval(0.95)[1])
-        if mechanism.bounds is not None:  # which no report leaves
-            half = min(half, mechanism.bounds[1] - mechanism.bounds[0])
-        return f"±{_in_digits(half)} on each value"
+        return f"±{_in_digits(half_width(mechanism))} on each value"
     if isinstance(mechanism, SquareWave):
         return f"±{_in_digits(_wave_reach(mechanism))} on each value"
     half = 1.96 * math.sqrt(float(mechanism.variance(RECORDS)))
     if takes == "bounded":
         return f"±{half:.4g} on the mean of {RECORDS:,}"
     return f"±{100 * half:.2g} % on shares of {RECORDS:,}"
+
+
+def half_width(mechanism: Any) -> float:
+    """Half of the interval that 95 % of the noise on a number lies in, within its bounds."""
+    half = float(mechanism.interval(0.95)[1])
+    return half if mechanism.bounds is None else min(half, mechanism.bounds[1] - mechanism.bounds[0])
 
 
 def _in_digits(number: float) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fastdp.random.rng import Rng
 
 Action = Literal["keep", "drop", "randomize"]
-NullPolicy = Literal["error", "public", "category", "drop"]
+NullPolicy = Literal["error", "public", "category", "value", "drop"]
 RECORDS = 10_000
 """The number of records that errors of estimates are stated for."""
 

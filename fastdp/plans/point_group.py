@@ -13,7 +13,7 @@ from fastdp.errors import FastDPError, ParameterError, SchemaError
 from fastdp.plans import coordinate_names as places
 from fastdp.plans.policies import Policies, decode
 from fastdp.privacy import MetricPrivacy
-from fastdp.quantities import METRES, parse_length, parse_number, parse_rate
+from fastdp.units.lengths import METRES, parse_length, parse_number, parse_rate
 
 if TYPE_CHECKING:
     import pyarrow as pa

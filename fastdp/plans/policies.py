@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from fastdp.columns.numeric import Nulls
     from fastdp.random.rng import Rng
+    from fastdp.units.ticks import Ticks
 
 KEYS = ("nulls", "null_label", "nan", "out_of_domain")
 UNIFORM = "uniform"
@@ -32,27 +33,40 @@ UNIFORM = "uniform"
 class Policies:
     """The policies of one column; ``domain`` is what its categories can be."""
 
-    nulls: Literal["error", "public", "category", "drop"] = "error"
+    nulls: Literal["error", "public", "category", "value", "drop"] = "error"
     null_label: Any = None
     lowest: float | None = None
     """What NaN counts as; None where it is an error."""
     others: Any = None
     """The label that undeclared values count as, or UNIFORM; None where they are an error."""
     domain: Domain | None = None
+    filled: Any = None
+    """The number that nulls count as, in steps where the column has them."""
 
     @classmethod
     def read(
-        cls, owner: str, given: Mapping[str, Any], *, domain: Domain | None, bounds: Any = None, truths: bool = False
+        cls,
+        owner: str,
+        given: Mapping[str, Any],
+        *,
+        domain: Domain | None,
+        bounds: Any = None,
+        truths: bool = False,
+        ticks: Ticks | None = None,
     ) -> Policies:
-        """From a plan's keys; ``domain`` is that of categories, ``bounds`` are those of numbers."""
-        allowed = ("error", "public", "category", "drop")
-        nulls: Any = validation.one_of(owner, "nulls", given.get("nulls", "error"), allowed)
+        """From a plan's keys; ``domain`` is that of categories, ``bounds`` are those of numbers, ``ticks`` of dates."""
+        nulls: Any = given.get("nulls", "error")
+        filled = None
+        if domain is None and not truths and nulls not in ("error", "public", "category", "drop"):
+            filled, nulls = _read_filled(owner, nulls, bounds, ticks), "value"
+        else:
+            validation.one_of(owner, "nulls", nulls, ("error", "public", "category", "drop"))
         label = given.get("null_label")
         if nulls == "category":
             if domain is None and not truths:
                 raise ParameterError(
-                    f'{owner}: nulls = "category" is for categories; numbers have "public" (released as they are) and '
-                    '"drop" (rows left out, which shows)'
+                    f'{owner}: nulls = "category" is for categories; numbers have a value within the bounds, which '
+                    'nulls count as, "public" (released as they are) and "drop" (rows left out, which shows)'
                 )
             if not (isinstance(label, bool) if truths else domain is not None and has_label(domain, label)):
                 kind = "true or false" if truths else "a label of the domain"
@@ -64,12 +78,12 @@ class Policies:
             raise ParameterError(f'{owner}: null_label is for nulls = "category"')
         lowest = _read_nan(owner, given["nan"], bounds) if "nan" in given else None
         others = _read_others(owner, given["out_of_domain"], domain) if "out_of_domain" in given else None
-        return cls(nulls, label, lowest, others, domain)
+        return cls(nulls, label, lowest, others, domain, filled)
 
     @property
     def change_values(self) -> bool:
         """Whether some values are replaced before they are randomized."""
-        return self.lowest is not None or self.nulls == "category" or self.others is not None
+        return self.lowest is not None or self.nulls in {"category", "value"} or self.others is not None
 
     @property
     def for_mechanism(self) -> Nulls:
@@ -82,6 +96,8 @@ class Policies:
             values = _replace_nan(values, self.lowest)
         if self.nulls == "category":
             values = self._fill_nulls(values)
+        elif self.nulls == "value":
+            values = _fill_numbers(values, self.filled)
         return values if self.others is None else self._rename(values, rng)
 
     def settled_type(self, kind: pa.DataType) -> pa.DataType:
@@ -90,6 +106,9 @@ class Policies:
 
         plain = decoded_type(kind)
         if self.lowest is not None and pa.types.is_floating(plain):
+            kind = plain
+        if self.nulls == "value" and _is_number(plain):
+            _scalar(self.filled, plain)
             kind = plain
         if self.nulls == "category" and (pa.types.is_boolean if self.domain is None else self._is_of_domain)(plain):
             kind = _scalar(self.null_label, plain).type
@@ -148,6 +167,16 @@ def has_label(domain: Domain, label: object) -> bool:
     if domain.labels is None:
         return type(label) is int and 0 <= label < domain.size
     return type(label) in (str, int) and label in domain.labels
+
+
+def _read_filled(owner: str, value: object, bounds: Any, ticks: Ticks | None) -> Any:
+    """The value that nulls count as, which must be one that can occur."""
+    found = ticks.of(owner, "nulls", value) if ticks is not None else value
+    if bounds is None or not validation.is_number(found) or not bounds[0] <= found <= bounds[1]:
+        raise ParameterError(
+            f'{owner}: nulls must be a value within the bounds, which nulls count as, or "error", "public" or "drop"'
+        )
+    return found
 
 
 def _read_nan(owner: str, policy: object, bounds: tuple[float, float] | None) -> float | None:
@@ -220,6 +249,17 @@ def drop_rows(results: pa.RecordBatch, batch: pa.RecordBatch, columns: Sequence[
         return results
     missing = missing_rows([batch.column(name) for name in columns])
     return results.filter(pa.array(~missing)) if missing.any() else results
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _fill_numbers(values: pa.Array, number: float) -> pa.Array:
+    plain = decode(values)
+    return plain.fill_null(_scalar(number, plain.type)) if _is_number(plain.type) else values
 
 
 def _replace_nan(values: pa.Array, lowest: float) -> pa.Array:

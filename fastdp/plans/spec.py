@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from fastdp.mechanisms.registry import Takes, rows
 from fastdp.validation import unknown
 
 COMMON = {
-    "numbers": ("bounds", "unit", "nulls", "nan"),
+    "numbers": ("bounds", "unit", "step", "nulls", "nan"),
     "bounded": ("bounds", "nulls", "nan"),
     "categories": ("domain", "nulls", "null_label", "out_of_domain"),
     "codes": ("unit", "nulls", "null_label", "out_of_domain"),
@@ -86,6 +87,8 @@ def in_plain_words(value: object, depth: int = 0) -> Any:
         value = value.size if value.labels is None else value.labels
     if hasattr(value, "tolist"):  # numpy's arrays and numbers
         value = value.tolist()
+    if isinstance(value, dt.date | dt.time):  # as JSON has them, which receipts are
+        return value.isoformat()
     if isinstance(value, Mapping):
         return {key: item if type(item) in PLAIN else in_plain_words(item, depth + 1) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):

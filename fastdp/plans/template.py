@@ -17,7 +17,8 @@ HEAD = """\
 #   action = "keep"      declares the column public: it is released as it is
 #   mechanism = ...      randomizes it; epsilon is yours to choose
 #   nulls = "public"     leaves nulls where they are, for all to see; "drop" leaves out their rows, which shows too;
-#                        "category" with null_label = "..." counts them as that label; without it they are an error
+#                        "category" with null_label = "..." counts them as that label, a number or date as that
+#                        value, which hides them; without it they are an error
 # Check it with: fastdp plan check PLAN FILE
 """
 
@@ -82,6 +83,25 @@ def _quoted(name: str) -> str:
     return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+def _moments(kind: pa.DataType) -> list[str]:
+    """Noise on dates and times: bounds alone hide the whole value, a unit what is that near."""
+    import pyarrow as pa
+
+    if pa.types.is_date(kind):
+        bounds, unit = "[1920-01-01, 2026-12-31]", "7 days"
+    elif pa.types.is_time(kind):
+        bounds, unit = "[00:00:00, 23:59:59]", "1 hour"
+    else:
+        zone = "" if kind.tz is None else "Z"
+        bounds, unit = f"[2020-01-01T00:00:00{zone}, 2026-12-31T00:00:00{zone}]", "1 day"
+    return [
+        'mechanism = "geometric"',
+        "epsilon =",
+        f"bounds = {bounds}  # public; values are clamped to them",
+        f'unit = "{unit}"           # only for a guarantee per distance instead of one for the whole record',
+    ]
+
+
 def _suggestion(kind: pa.DataType) -> list[str]:
     import pyarrow as pa
 
@@ -98,6 +118,22 @@ def _suggestion(kind: pa.DataType) -> list[str]:
             "epsilon =",
             "bounds = [low, high]      # public; values are clamped to them",
             "unit = 1                  # only for a guarantee per distance instead of one for the whole record",
+        ]
+    if types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind):
+        return _moments(kind)
+    if types.is_duration(kind):
+        return [
+            'mechanism = "geometric"',
+            "epsilon =",
+            'step = "1 minute"',
+            "bounds = [0, 1440]        # steps, public",
+        ]
+    if types.is_decimal(kind):
+        return [
+            'mechanism = "geometric"',
+            "epsilon =",
+            f"step = {10.0**-kind.scale:.{max(kind.scale, 1)}f}",
+            "bounds = [low, high]      # public; values are clamped to them",
         ]
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return ['mechanism = "krr"', "epsilon =", 'domain = ["one", "other"]  # all values that can occur, public']

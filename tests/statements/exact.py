@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import mpmath
 
 import fastdp as fd
-from fastdp.quantities import METRES
+from fastdp.units.lengths import METRES
 from tests.mechanisms.local.test_attributes import channel
 from tests.mechanisms.metric.test_grid import realised_channel
 from tests.reference.metric import exact_epsilon, plane

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 NARROWEST, WIDEST = 10, 60
 """Characters of the longest bar."""
 LONGEST_NAME = 32
+SMALLEST_SHARE = 1e-4
+"""A share below it is shown as none."""
 UNDETERMINED = "not determined by these reports"
 NO_INTERVAL = "no interval"
 
@@ -43,9 +46,10 @@ def _show(estimate: ColumnEstimate, top: int, *, chart: bool) -> None:
     colour = has_colour(sys.stdout)
     title = f"{visible_text(estimate.column)}: {estimate.kind} from {estimate.reports:,} reports ({estimate.mechanism})"
     click.echo(click.style(title, bold=True) if colour else title)
-    names = [_shorten(visible_text(line.name)) for line in lines]
-    numbers = [in_digits(line.estimate) if line.determined else "" for line in lines]
-    intervals = [_interval(line) for line in lines]
+    show_number = _digits_of(estimate)
+    names = [_shorten(visible_text(estimate.name_of(line))) for line in lines]
+    numbers = [show_number(line.estimate) if line.determined else "" for line in lines]
+    intervals = [_interval(line, show_number) for line in lines]
     heading = ("value", "estimate", f"{100 * estimate.confidence:g} % interval")
     widths = [max(map(len, (head, *part))) for head, part in zip(heading, (names, numbers, intervals), strict=True)]
     has_bars = chart and estimate.kind in {"shares", "distribution"}
@@ -60,10 +64,22 @@ def _show(estimate: ColumnEstimate, top: int, *, chart: bool) -> None:
         click.echo(f"  and {left:,} more values with {in_digits(rest)} together (--top, --json or -o for all)")
 
 
-def _interval(line: Line) -> str:
+def _digits_of(estimate: ColumnEstimate) -> Callable[[float], str]:
+    """How the numbers of an estimate are written: moments as such, others in digits."""
+    if estimate.kind in {"mean", "quartiles"} and estimate.ticks is not None:
+        return lambda number: estimate.show(number) or "unknown"
+    return in_digits if estimate.kind in {"mean", "quartiles"} else _share
+
+
+def _share(part: float) -> str:
+    """A share, without exponents."""
+    return in_digits(part if abs(part) >= SMALLEST_SHARE else 0.0)
+
+
+def _interval(line: Line, show_number: Callable[[float], str]) -> str:
     if not line.determined:
         return UNDETERMINED
-    return NO_INTERVAL if math.isnan(line.low) else f"[{in_digits(line.low)}, {in_digits(line.high)}]"
+    return NO_INTERVAL if math.isnan(line.low) else f"[{show_number(line.low)}, {show_number(line.high)}]"
 
 
 def _bars(lines: list[Line], taken: int) -> list[str]:

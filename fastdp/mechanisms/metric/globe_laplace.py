@@ -18,10 +18,10 @@ from fastdp.mechanisms.central.geometric import Geometric
 from fastdp.mechanisms.metric.planar_laplace import LARGEST_DISTANCE, PlanarLaplace
 from fastdp.plane import Plane, check_degrees
 from fastdp.privacy import Privacy
-from fastdp.quantities import METRES
 from fastdp.random.rng import Rng, resolve
 from fastdp.renamed import renamed
 from fastdp.typing import Column
+from fastdp.units.lengths import METRES
 
 SMALLEST_SHARE, LARGEST_SHARE = 1 / 64, 1 / 4
 """Parts of epsilon that the origin may cost."""

@@ -32,10 +32,10 @@ from fastdp.mechanisms.metric.remapped_points import RemappedPoints
 from fastdp.parallel import for_each_block
 from fastdp.plane import Plane
 from fastdp.privacy import Privacy
-from fastdp.quantities import METRES
 from fastdp.random.rng import Rng, resolve
 from fastdp.renamed import renamed
 from fastdp.typing import Column, Matrix, Numbers
+from fastdp.units.lengths import METRES
 
 LARGEST_DISTANCE = 4.0e6
 """Metres east or north of the origin up to which reports on the globe lie; it must be far less than a quadrant."""

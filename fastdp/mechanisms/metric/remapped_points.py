@@ -19,9 +19,9 @@ from fastdp.mechanisms.metric.planar_noise import PlanarNoise
 from fastdp.parallel import BLOCK
 from fastdp.plane import Plane
 from fastdp.privacy import Privacy
-from fastdp.quantities import METRES
 from fastdp.random.rng import Rng, resolve
 from fastdp.typing import Column
+from fastdp.units.lengths import METRES
 
 LARGEST_PLACES = 4096
 AT_ONCE = 1 << 18

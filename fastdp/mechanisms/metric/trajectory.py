@@ -18,9 +18,9 @@ from fastdp.mechanisms.base import Mechanism
 from fastdp.mechanisms.metric.planar_laplace import PlanarLaplace
 from fastdp.plane import Plane
 from fastdp.privacy import Privacy
-from fastdp.quantities import METRES
 from fastdp.random.rng import Rng, resolve
 from fastdp.typing import Column
+from fastdp.units.lengths import METRES
 
 
 @dataclass(frozen=True, slots=True, eq=False)

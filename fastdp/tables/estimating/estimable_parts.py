@@ -13,12 +13,13 @@ from fastdp.mechanisms.local.frequencies import FrequencyProtocol
 from fastdp.mechanisms.local.numeric import MeanReports
 from fastdp.mechanisms.local.square_wave import SquareWave
 from fastdp.plans.category_group import Joint
+from fastdp.plans.column_entry import Entry
 from fastdp.plans.column_group import Group
 from fastdp.plans.policies import missing_rows
 from fastdp.tables.estimating.category_readers import OutputReader, Reader, ShareReader
 from fastdp.tables.estimating.group_readers import open_group_reader
 from fastdp.tables.estimating.number_readers import WAVE_BINS, MeanReader, NoiseReader, WaveReader
-from fastdp.tables.estimating.results import ColumnEstimate
+from fastdp.tables.estimating.results import ColumnEstimate, in_values
 from fastdp.validation import unknown
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from fastdp.plans.part import PlanPart
     from fastdp.plans.plan import Plan
+    from fastdp.units.ticks import Ticks
 
 
 @dataclass(slots=True)
@@ -62,6 +64,8 @@ class Subject:
                 for column in columns:
                     check_arrow(f"column {self.name!r}", column, "public")  # before anything reads them
                 columns = _present(columns)
+            if self.ticks is not None:
+                columns = [self.ticks.read(type(self.part.mechanism).__name__, column) for column in columns]
             if len(columns[0]):
                 self.reader.add(*columns)
                 self.reports += len(columns[0])
@@ -70,9 +74,15 @@ class Subject:
 
     def conclude(self, level: float) -> list[ColumnEstimate]:
         try:
-            return self.reader.find(self.name, str(self.part.given["mechanism"]), level)
+            found = self.reader.find(self.name, str(self.part.given["mechanism"]), level)
         except FastDPError as error:
             raise self._named(error) from None
+        return found if self.ticks is None else [in_values(estimate, self.ticks) for estimate in found]
+
+    @property
+    def ticks(self) -> Ticks | None:
+        """How the column's values are whole numbers, where they are dates, times, durations or decimals."""
+        return self.part.ticks if isinstance(self.part, Entry) else None
 
     def _named(self, error: FastDPError) -> FastDPError:
         return type(error)(f"estimate: column {self.name!r}: {error}")

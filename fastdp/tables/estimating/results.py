@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,6 +12,8 @@ from fastdp.results import Result
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from fastdp.units.ticks import Ticks
 
 Kind = Literal["shares", "mean", "distribution", "quartiles"]
 """Shares of values; the mean; shares of ranges of numbers; their quartiles."""
@@ -68,6 +70,23 @@ class ColumnEstimate(Result):
     confidence: float
     method: str
     lines: tuple[Line, ...]
+    ticks: Ticks | None = None
+    """How numbers are moments, where they are steps since 1970 or since midnight."""
+
+    def show(self, number: float) -> str | None:
+        """A number as a moment; None where it is none."""
+        return None if self.ticks is None or not np.isfinite(number) else self.ticks.show(number)
+
+    def name_of(self, line: Line) -> str:
+        """What a line is of, in words."""
+        if self.ticks is not None and isinstance(line.value, Range):
+            return " to ".join(self.ticks.show(end) for end in line.value)
+        return line.name
+
+    @property
+    def _shows_values(self) -> bool:
+        """Whether the numbers that are estimated are values of the column, and not shares."""
+        return self.ticks is not None and self.kind in {"mean", "quartiles"}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it; a number that is not known is null."""
@@ -78,12 +97,17 @@ class ColumnEstimate(Result):
                 for name in ("estimate", "std_error", "low", "high")
             }
             | {"determined": line.determined}
+            | ({} if self.ticks is None else {"shown": self._shown(line)})
             for line in self.lines
         ]
         return {
             "column": self.column, "mechanism": self.mechanism, "kind": self.kind, "reports": self.reports,
             "confidence": self.confidence, "method": self.method, "estimates": lines,
         }  # fmt: skip
+
+    def _shown(self, line: Line) -> dict[str, str | None]:
+        numbers = ("estimate", "low", "high") if self._shows_values else ()
+        return {"value": self.name_of(line)} | {name: self.show(getattr(line, name)) for name in numbers}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +144,7 @@ class TableEstimate:
             "column": pa.array([estimate.column for estimate, _ in rows], pa.string()),
             "mechanism": pa.array([estimate.mechanism for estimate, _ in rows], pa.string()),
             "kind": pa.array([estimate.kind for estimate, _ in rows], pa.string()),
-            "value": pa.array([line.name for _, line in rows], pa.string()),
+            "value": pa.array([estimate.name_of(line) for estimate, line in rows], pa.string()),
             "from": pa.array([start for start, _ in ends], pa.float64()),
             "to": pa.array([end for _, end in ends], pa.float64()),
             **{
@@ -132,3 +156,18 @@ class TableEstimate:
             "reports": pa.array([estimate.reports for estimate, _ in rows], pa.int64()),
             "method": pa.array([estimate.method for estimate, _ in rows], pa.string()),
         })  # fmt: skip
+
+
+def in_values(estimate: ColumnEstimate, ticks: Ticks) -> ColumnEstimate:
+    """Estimates in steps as estimates of a column's values: decimals as numbers, moments with their words."""
+    if ticks.kind != "decimal":
+        return replace(estimate, ticks=ticks)
+    step = float(ticks.step)
+
+    def scale(line: Line) -> Line:
+        if isinstance(line.value, Range):
+            return replace(line, value=Range(line.value.start * step, line.value.end * step))
+        numbers = {name: getattr(line, name) * step for name in ("estimate", "std_error", "low", "high")}
+        return replace(line, **numbers)
+
+    return replace(estimate, lines=tuple(scale(line) for line in estimate.lines))

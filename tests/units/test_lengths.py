@@ -7,7 +7,7 @@ import math
 import pytest
 
 from fastdp.errors import ParameterError
-from fastdp.quantities import parse_length, parse_number, parse_rate
+from fastdp.units.lengths import parse_length, parse_number, parse_rate
 
 
 @pytest.mark.parametrize(

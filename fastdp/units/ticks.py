@@ -1,0 +1,352 @@
+"""Dates, times, durations and decimals as whole numbers of a declared step, and back.
+
+A value is rounded down to the step before anything else happens to it, so that a mechanism for whole numbers covers it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from fastdp import rounding
+from fastdp.columns.arrow import blank_nulls, decode, plain_type
+from fastdp.errors import ParameterError, SchemaError
+from fastdp.privacy import MetricPrivacy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Kind = Literal["date", "timestamp", "time", "duration", "decimal"]
+SECOND = 10**9
+DAY = 86_400 * SECOND
+UNITS = {
+    "nanosecond": 1, "ns": 1, "microsecond": 1000, "us": 1000, "millisecond": 10**6, "ms": 10**6,
+    "second": SECOND, "sec": SECOND, "s": SECOND, "minute": 60 * SECOND, "min": 60 * SECOND,
+    "hour": 3600 * SECOND, "h": 3600 * SECOND, "day": DAY, "d": DAY, "week": 7 * DAY,
+}  # fmt: skip
+"""Nanoseconds of the words for durations."""
+_ARROW_UNITS = {"s": SECOND, "ms": 10**6, "us": 1000, "ns": 1}
+_WORDS = re.compile(r"\s*(\d+(?:\.\d+)?)?\s*([a-z]+?)(s?)\s*")
+_NAMES = (("day", DAY), ("hour", 3600 * SECOND), ("minute", 60 * SECOND), ("second", SECOND), ("millisecond", 10**6),
+          ("microsecond", 1000), ("nanosecond", 1))  # fmt: skip
+MOST = 2**62
+"""The largest number of steps: a value further out counts as this one."""
+EPOCH = dt.date(1970, 1, 1)
+
+
+def parse_duration(owner: str, name: str, text: object) -> int:
+    """A duration > 0 in nanoseconds.
+
+    >>> parse_duration("Plan", "unit", "7 days") // DAY, parse_duration("Plan", "unit", "1.5 hours") // SECOND
+    (7, 5400)
+    """
+    found = _WORDS.fullmatch(text) if isinstance(text, str) and len(text) < 40 else None
+    size = None
+    if found is not None:
+        size = UNITS.get(found[2] + found[3]) or UNITS.get(found[2])
+    if found is None or size is None:
+        raise ParameterError(f"{owner}: {name} must be a duration such as 'day', '7 days' or '90 s'")
+    length = Fraction(found[1] or "1") * size
+    if length.denominator != 1 or length < 1:
+        raise ParameterError(f"{owner}: {name} must be a whole number of nanoseconds, at least one")
+    return int(length)
+
+
+def parse_moment(text: object) -> dt.date | dt.datetime | dt.time | None:
+    """A date, a date with a time, or a time, as ISO 8601 writes them; None if it is none."""
+    if isinstance(text, dt.date | dt.time):
+        return text
+    if not isinstance(text, str) or not 8 <= len(text) <= 40:
+        return None
+    for kind in (dt.date, dt.time, dt.datetime):
+        try:
+            return kind.fromisoformat(text)
+        except ValueError:
+            continue
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """Whole numbers of ``step``: nanoseconds, or for decimals the value of one. ``aware`` timestamps have a zone."""
+
+    kind: Kind
+    step: Fraction
+    aware: bool = False
+
+    def of(self, owner: str, name: str, value: object) -> int:
+        """A parameter in steps; refused if it is of another kind, or between two steps."""
+        exact = self._exact(value)
+        if exact is None:
+            raise ParameterError(f"{owner}: {name} must be {ARTICLES[self.kind]}, as the other bound is")
+        count = exact / self.step
+        if count.denominator != 1 or abs(count) > MOST:
+            raise ParameterError(f"{owner}: {name} must be a whole number of steps of {self.words(1)}")
+        return int(count)
+
+    def _exact(self, value: object) -> Fraction | None:
+        """Nanoseconds since 1970 or since midnight, or the number itself."""
+        if self.kind in {"duration", "decimal"}:
+            if isinstance(value, bool) or not isinstance(value, int | float | str):
+                return None
+            try:
+                number = Fraction(str(value))
+            except (ValueError, ZeroDivisionError):
+                return None
+            return number * self.step if self.kind == "duration" else number
+        moment = parse_moment(value)
+        if self.kind == "time" and isinstance(moment, dt.time) and moment.tzinfo is None:
+            whole = dt.datetime.combine(EPOCH, moment)
+        elif self.kind == "timestamp" and isinstance(moment, dt.datetime) and (moment.tzinfo is not None) == self.aware:
+            whole = moment
+        elif self.kind == "date" and isinstance(moment, dt.date) and not isinstance(moment, dt.datetime):
+            whole = dt.datetime.combine(moment, dt.time())
+        else:
+            return None
+        start = dt.datetime(1970, 1, 1, tzinfo=dt.UTC if whole.tzinfo is not None else None)
+        past = whole - start
+        return Fraction(past.days * DAY + past.seconds * SECOND + past.microseconds * 1000)
+
+    def length(self, owner: str, name: str, value: object) -> int:
+        """A distance > 0 in steps: a duration, or for decimals a number."""
+        if self.kind == "decimal":
+            try:
+                size = Fraction(str(value)) if not isinstance(value, bool) else Fraction(0)
+            except (ValueError, ZeroDivisionError):
+                size = Fraction(0)
+        else:
+            size = Fraction(parse_duration(owner, name, value))
+        count = size / self.step
+        if count.denominator != 1 or not 1 <= count <= MOST:
+            raise ParameterError(f"{owner}: {name} must be a whole number of steps of {self.words(1)}, at least one")
+        return int(count)
+
+    def by_distance(self, privacy: MetricPrivacy) -> MetricPrivacy:
+        """A guarantee by distance in steps as one in days, hours or whatever its unit is, and of decimals in values.
+
+        Rounding to the step may add a step to the distance of two values.
+        """
+        count = Fraction(privacy.distance)
+        size = Fraction(1) if self.kind == "decimal" else Fraction(_largest_unit(float(count * self.step))[1])
+        rounds = Fraction(privacy.rounding) + (self.kind != "date" or self.step != DAY)
+        return replace(
+            privacy,
+            distance=float(count * self.step / size),
+            rounding=rounding.float_up(rounds * self.step / size) if rounds else 0.0,
+            unit=f"distance {self.words(privacy.distance)}",
+        )
+
+    def text_type(self, owner: str) -> pa.DataType:
+        """How such a column is read from text."""
+        import pyarrow as pa
+
+        if self.kind == "duration":
+            raise SchemaError(f"{owner}: text files have no durations; write them as numbers")
+        if self.kind == "decimal":
+            digits = 0
+            while (self.step * 10**digits).denominator > 1 and digits < 18:
+                digits += 1
+            return pa.decimal128(38, digits)
+        kinds = {"date": pa.date32(), "timestamp": pa.timestamp("us", "UTC" if self.aware else None)}
+        return kinds.get(self.kind, pa.time64("us"))
+
+    def words(self, count: float) -> str:
+        """A difference of so many steps, in words.
+
+        >>> Ticks("date", Fraction(DAY)).words(7), Ticks("decimal", Fraction(1, 100)).words(250)
+        ('7 days', '2.5')
+        """
+        size = float(Fraction(count) * self.step)
+        if self.kind == "decimal":
+            return f"{size:,.12g}"
+        name, unit = _largest_unit(size)
+        length = f"{size / unit:,.4g}" if abs(size / unit) < 1e4 else f"{size / unit:,.0f}"
+        return f"{length} {name}" + ("" if length == "1" else "s")
+
+    def show(self, tick: float) -> str:
+        """One value, as people write it; a moment between two steps is rounded to the nearest, midnight is its day.
+
+        >>> Ticks("date", Fraction(DAY)).show(20_000.4), Ticks("time", Fraction(SECOND)).show(3_600)
+        ('2024-10-04', '01:00:00')
+        """
+        if self.kind in {"decimal", "duration"}:
+            return self.words(tick)
+        nanoseconds = round(tick) * int(self.step)
+        days, rest = divmod(nanoseconds, DAY)
+        clock = (dt.datetime.min + dt.timedelta(microseconds=rest // 1000)).time().isoformat()
+        if self.kind == "time":
+            return clock if 0 <= days < 1 else "24:00:00" if days >= 1 else "00:00:00"
+        try:
+            day = (EPOCH + dt.timedelta(days=days)).isoformat()
+        except OverflowError:
+            return "beyond the calendar"
+        return day if self.kind == "date" or not rest else f"{day}T{clock}" + ("Z" if self.aware else "")
+
+    def result_type(self, owner: str, kind: pa.DataType, bounds: tuple[int, int] | None) -> pa.DataType:
+        """The type of reports of a column: its own; refused if it is of another kind, or cannot hold the bounds."""
+        plain = plain_type(kind)
+        if not self._takes(plain):
+            raise SchemaError(
+                f"{owner}: arrow type {plain} does not hold {PLURALS[self.kind]}, which its plan declares"
+            )
+        if self.kind == "timestamp" and (plain.tz is not None) != self.aware:
+            has, lacks = ("with", "without") if plain.tz is not None else ("without", "with")
+            raise SchemaError(
+                f"{owner}: its timestamps are {has} a time zone, the bounds {lacks}; write bounds such as "
+                f"2026-01-01T00:00:00{'Z' if plain.tz is not None else ''}"
+            )
+        times, parts = self._ratio(owner, plain)
+        low, high = _limits(plain)
+        if bounds is not None and not all(low <= bound * parts // times <= high for bound in bounds):
+            raise SchemaError(
+                f"{owner}: arrow type {plain} cannot hold the declared bounds; convert it to a wider type"
+            )
+        return plain
+
+    def _takes(self, kind: pa.DataType) -> bool:
+        import pyarrow as pa
+
+        checks = {
+            "date": pa.types.is_date, "timestamp": pa.types.is_timestamp, "time": pa.types.is_time,
+            "duration": pa.types.is_duration, "decimal": pa.types.is_decimal,
+        }  # fmt: skip
+        return bool(checks[self.kind](kind))
+
+    def _ratio(self, owner: str, kind: pa.DataType) -> tuple[int, int]:
+        """How many steps one unit of the column is, as (times, parts): one of the two is 1."""
+        ratio = _unit(kind) / self.step
+        if 1 not in (ratio.numerator, ratio.denominator):
+            raise SchemaError(f"{owner}: a step of {self.words(1)} does not fit arrow type {kind}; choose another step")
+        return ratio.numerator, ratio.denominator
+
+    def read(self, owner: str, array: pa.Array) -> pa.Array:
+        """The values of a column in steps, rounded down; nulls stay where they are."""
+        import pyarrow as pa
+
+        plain = decode(array)
+        times, parts = self._ratio(owner, plain.type)
+        values = _integers(plain)
+        ticks = (
+            np.floor_divide(values, parts) if parts > 1 else np.clip(values, -(MOST // times), MOST // times) * times
+        )
+        np.clip(ticks, -MOST, MOST, out=ticks)
+        validity = blank_nulls(plain, ticks)
+        return pa.Array.from_buffers(pa.int64(), len(plain), [validity, pa.py_buffer(ticks)])
+
+    def write(self, owner: str, ticks: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Steps as a column of a type; what is beyond the type's range is its nearest end."""
+        import pyarrow as pa
+
+        times, parts = self._ratio(owner, kind)
+        low, high = _limits(kind)
+        values = np.zeros(len(ticks), np.int64)
+        values[:] = ticks.fill_null(0).to_numpy(zero_copy_only=False)
+        if parts > 1:
+            values = np.clip(values, -(-low // parts), high // parts) * parts
+        else:
+            values = np.clip(np.floor_divide(values, times), low, high)
+        validity = blank_nulls(ticks, values)
+        return pa.Array.from_buffers(kind, len(ticks), [validity, pa.py_buffer(_raw(values, kind))])
+
+
+def _largest_unit(size: float) -> tuple[str, int]:
+    """The largest unit that is not longer than so many nanoseconds."""
+    return next((one for one in _NAMES if abs(size) >= one[1]), _NAMES[-1])
+
+
+ARTICLES = {"date": "a date", "timestamp": "a date with a time", "time": "a time", "duration": "a number of steps",
+            "decimal": "a number"}  # fmt: skip
+PLURALS = {"date": "dates", "timestamp": "timestamps", "time": "times", "duration": "durations", "decimal": "decimals"}
+
+
+def _unit(kind: pa.DataType) -> Fraction:
+    """What one of the integers behind a column stands for."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal(kind):
+        scale = int(kind.scale)
+        return Fraction(1, 10**scale) if scale >= 0 else Fraction(10**-scale)
+    if pa.types.is_date32(kind):
+        return Fraction(DAY)
+    return Fraction(10**6 if pa.types.is_date64(kind) else _ARROW_UNITS[kind.unit])
+
+
+def _limits(kind: pa.DataType) -> tuple[int, int]:
+    """The smallest and the largest integer that a column may hold; decimals beyond 18 digits are cut there."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal(kind):
+        most = min(10**kind.precision - 1, MOST)
+        return -most, most
+    if pa.types.is_time(kind):
+        return 0, DAY // _ARROW_UNITS[kind.unit] - 1
+    if kind.bit_width == 32:
+        return -(2**31), 2**31 - 1
+    if pa.types.is_date64(kind):
+        return -(2**62) // 86_400_000 * 86_400_000, 2**62 // 86_400_000 * 86_400_000
+    return -(2**63) + 1, 2**63 - 1
+
+
+def _integers(array: pa.Array) -> np.ndarray:
+    """The integers behind a plain column as int64, of decimals the nearest that fits; anything under nulls."""
+    import pyarrow as pa
+
+    width = array.type.bit_width // 8
+    buffer = array.buffers()[1]
+    if buffer is None or not len(array):
+        return np.zeros(len(array), np.int64)
+    if width <= 8:
+        return np.frombuffer(buffer, f"<i{width}", len(array), array.offset * width).astype(np.int64)
+    assert pa.types.is_decimal(array.type)
+    limbs = np.frombuffer(buffer, "<i8", len(array) * width // 8, array.offset * width).reshape(len(array), width // 8)
+    low = limbs[:, 0].copy()
+    fits = (limbs[:, 1:] == (low >> 63)[:, None]).all(axis=1)
+    return np.where(fits, low, np.where(limbs[:, -1] < 0, -MOST, MOST))
+
+
+def _raw(values: np.ndarray, kind: pa.DataType) -> np.ndarray:
+    """The bytes of a column of these integers."""
+    width = kind.bit_width // 8
+    if width <= 8:
+        return values.astype(f"<i{width}")
+    limbs = np.empty((values.size, width // 8), "<i8")
+    limbs[:, 0] = values
+    limbs[:, 1:] = (values >> 63)[:, None]
+    return limbs
+
+
+def declare(owner: str, bounds: Any, step: object) -> Ticks | None:
+    """What a plan declares by its bounds and step: dates, times, durations, decimals, or None for plain numbers."""
+    moments = [parse_moment(bound) for bound in bounds] if isinstance(bounds, list | tuple) else []
+    kinds = {_kind_of(moment) for moment in moments}
+    if len(kinds) == 1 and None not in kinds:
+        (kind,) = kinds
+        length = parse_duration(owner, "step", step) if step is not None else DAY if kind == "date" else SECOND
+        if kind == "date" and length % DAY:
+            raise ParameterError(f"{owner}: the step of dates must be whole days")
+        aware = isinstance(moments[0], dt.datetime) and moments[0].tzinfo is not None
+        return Ticks(kind, Fraction(length), aware)  # type: ignore[arg-type]
+    if any(kind is not None for kind in kinds):
+        raise ParameterError(f"{owner}: both bounds must be dates, dates with times, or times")
+    if step is None:
+        return None
+    if isinstance(step, str) and not re.fullmatch(r"[\d.]+", step):
+        return Ticks("duration", Fraction(parse_duration(owner, "step", step)))
+    try:
+        size = Fraction(str(step))
+    except (ValueError, ZeroDivisionError):
+        size = Fraction(0)
+    if isinstance(step, bool) or size <= 0:
+        raise ParameterError(f"{owner}: step must be a number > 0 for decimals, such as 0.01, or a duration")
+    return Ticks("decimal", size)
+
+
+def _kind_of(moment: object) -> Kind | None:
+    if isinstance(moment, dt.datetime):
+        return "timestamp"
+    return "date" if isinstance(moment, dt.date) else "time" if isinstance(moment, dt.time) else None
