@@ -265,7 +265,6 @@ class Duchi(MeanReports):
     [158.19767070..., -58.19767070..., 158.19767070...]
     """
 
-    epsilon: float
     bounds: Pair
 
     def __post_init__(self) -> None:
@@ -305,7 +304,6 @@ class Piecewise(MeanReports, FiniteMechanism):
     [8.50688012..., 33.91157161..., 77.46371606...]
     """
 
-    epsilon: float
     bounds: Pair
 
     def __post_init__(self) -> None:
@@ -351,7 +349,6 @@ class Hybrid(MeanReports):
     [-93.19155862..., 241.41947348..., 158.19767070...]
     """
 
-    epsilon: float
     bounds: Pair
 
     def __post_init__(self) -> None:
