@@ -106,11 +106,13 @@ def check_arrow(mechanism, k: int) -> None:
     assert (low < high).all()
 
 
-def check_odd_values(make) -> None:
-    """Nulls, labels, and no values at all."""
+def check_odd_values(make, sizes: tuple[int, ...] | list[int] = ()) -> None:
+    """Nulls, labels, no values at all, and undeclared codes of domains of these sizes."""
     check_nulls(make(10))
     check_labels(make)
     check_empty(make(10))
+    for size in sizes:
+        check_undeclared(make(size), size)
 
 
 def check_nulls(mechanism) -> None:

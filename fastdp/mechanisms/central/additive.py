@@ -145,7 +145,7 @@ class FloatNoise(Additive):
     bounds: OptionalPair
 
     def _placement(self, dtype: np.dtype[Any]) -> FloatGrid:
-        return FloatGrid.within(type(self).__name__, self._step, self.bounds, self.boundary, dtype)
+        return FloatGrid.within(type(self).__name__, float(self.granularity), self.bounds, self.boundary, dtype)
 
     @property
     def _step(self) -> float:
@@ -163,10 +163,10 @@ class LaplaceNoise(Additive):
     _steps: Any = computed()
     _law: Any = computed()
 
-    def _ask(self, sensitivity: Setting) -> tuple[PureParameters, Any]:
+    def _ask(self) -> tuple[PureParameters, Any]:
         """The parameters that were asked for and the bounds, checked."""
         owner = type(self).__name__
-        asked = PureParameters.read(owner, self.epsilon, self.scale, sensitivity)
+        asked = PureParameters.read(owner, self.epsilon, self.scale, read_sensitivity(self))
         bounds = read_bounds(self)
         check_boundary(owner, self.boundary, bounds, is_each=asked.is_each)
         return asked, bounds
@@ -199,11 +199,12 @@ class GaussianNoise(Additive):
     _law: Any = computed()
     _aim: GaussianAim = computed()
 
-    def _ask(self, sensitivity: Setting) -> tuple[GaussianAim, Any, list[np.ndarray] | None]:
-        """What was asked for, the bounds, and per-record parameters as arrays; checked."""
+    def _ask(self) -> tuple[GaussianAim, Any, Any, list[np.ndarray] | None]:
+        """What was asked for, the sensitivity, the bounds, and per-record parameters as arrays; checked."""
         owner = type(self).__name__
+        sensitivity = read_sensitivity(self)
         aim = GaussianAim.read(owner, self.epsilon, self.delta, self.rho, given(self.scale))
-        return aim, read_bounds(self), together(owner, sensitivity, aim.parameter)
+        return aim, sensitivity, read_bounds(self), together(owner, sensitivity, aim.parameter)
 
     @property
     def privacy(self) -> Privacy:
@@ -258,6 +259,13 @@ class PureParameters:
             parameter = derived(epsilons if arrays is None else PerRecord(epsilons))
         is_scale = asked == "scale"
         return cls(parameter, sensitivity, epsilons, values[0], scales, arrays is not None, is_scale, own)
+
+
+def read_sensitivity(mechanism: Additive) -> Any:
+    """The sensitivity of a mechanism, a number or one per record: integers for noise on integers."""
+    integers = mechanism.number_kind == "integer"
+    read = validation.positive_integer_or_per_record if integers else validation.positive_or_per_record
+    return read(type(mechanism).__name__, "sensitivity", mechanism.sensitivity)
 
 
 def read_bounds(mechanism: Any) -> Any:

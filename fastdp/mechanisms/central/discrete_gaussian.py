@@ -38,10 +38,8 @@ class DiscreteGaussian(GaussianNoise, IntegerNoise):
 
     Parameters
     ----------
-    epsilon, delta
-        The approximate DP of one release of a value, given together.
-    rho
-        The zCDP of one release, instead of epsilon and delta.
+    epsilon, delta, rho
+        As in `Gaussian`.
     sensitivity
         The largest change of a value between neighbouring data sets (L2), an integer.
     scale
@@ -63,8 +61,7 @@ class DiscreteGaussian(GaussianNoise, IntegerNoise):
 
     def __post_init__(self) -> None:
         owner = "DiscreteGaussian"
-        sensitivity = validation.positive_integer_or_per_record(owner, "sensitivity", self.sensitivity)
-        aim, bounds, arrays = self._ask(sensitivity)
+        aim, sensitivity, bounds, arrays = self._ask()
         if arrays is None:
             steps: Any = sensitivity
             law: Any = GaussianLaw.of_sigma(aim.sigma_in_steps(steps, 1.0), owner)

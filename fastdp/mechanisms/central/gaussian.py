@@ -71,8 +71,7 @@ class Gaussian(GaussianNoise, FloatNoise):
 
     def __post_init__(self) -> None:
         owner = "Gaussian"
-        sensitivity: Any = validation.positive_or_per_record(owner, "sensitivity", self.sensitivity)
-        aim, bounds, arrays = self._ask(sensitivity)
+        aim, sensitivity, bounds, arrays = self._ask()
         if arrays is None:
             ideal = float(aim.sigma_in_units(sensitivity, aim.parameter))
             grid = choose_granularity(owner, self.granularity, min(sensitivity, ideal), ideal, LARGEST_SIGMA)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from fastdp import validation
 from fastdp.channels import LARGEST_DENSE, Channel, DenseChannel, GeometricChannel
 from fastdp.errors import ParameterError
 from fastdp.laws.central.laplace import LaplaceEach, LaplaceLaw, law_within, unconditioned
@@ -58,15 +57,14 @@ class Geometric(LaplaceNoise, IntegerNoise):
 
     def __post_init__(self) -> None:
         owner = "Geometric"
-        sensitivity = validation.positive_integer_or_per_record(owner, "sensitivity", self.sensitivity)
-        asked, bounds = self._ask(sensitivity)
+        asked, bounds = self._ask()
         calibrate = self._calibrate_each if asked.is_each else self._calibrate
         law = calibrate(owner, asked, bounds)
         scale = asked.scale(PerRecord(1 / law.rates) if asked.is_each else 1 / float(unconditioned(law).rate.exact))
         set_fields(
             self,
             epsilon=asked.epsilon,
-            sensitivity=sensitivity,
+            sensitivity=asked.sensitivity,
             scale=scale,
             bounds=bounds,
             _law=law,

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from fastdp import validation
 from fastdp.laws.cell_tables import LARGEST_SCALE
 from fastdp.laws.central.laplace import LARGEST_EACH_SCALE, LaplaceEach, LaplaceLaw, law_within, unconditioned
 from fastdp.laws.central.placement import Boundary, FloatGrid
@@ -75,8 +74,7 @@ class Laplace(LaplaceNoise, FloatNoise):
 
     def __post_init__(self) -> None:
         owner = "Laplace"
-        sensitivity = validation.positive_or_per_record(owner, "sensitivity", self.sensitivity)
-        asked, bounds = self._ask(sensitivity)
+        asked, bounds = self._ask()
         calibrate = self._calibrate_each if asked.is_each else self._calibrate
         law, steps, grid = calibrate(owner, asked, bounds)
         scale = asked.scale(
@@ -85,7 +83,7 @@ class Laplace(LaplaceNoise, FloatNoise):
         set_fields(
             self,
             epsilon=asked.epsilon,
-            sensitivity=sensitivity,
+            sensitivity=asked.sensitivity,
             scale=scale,
             granularity=grid,
             bounds=bounds,

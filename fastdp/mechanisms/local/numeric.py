@@ -345,6 +345,8 @@ class Hybrid(MeanReports):
     >>> import fastdp as fd
     >>> from fastdp.mechanisms.local.numeric import Hybrid
     >>> mechanism = Hybrid(epsilon=1.0, bounds=(0, 100))
+    >>> round(mechanism.share, 3)
+    0.393
     >>> mechanism.randomize([20.0, 30.0, 70.0], rng=fd.Rng.unsafe_seed(7))
     [-93.19155862..., 241.41947348..., 158.19767070...]
     """
