@@ -101,8 +101,8 @@ def test_stairs_each__follow_their_law_over_1e7_draws(epsilon):
 def test_each__is_right_on_a_fine_grid(scale):
     """Mean square and fourth moment of wide draws, within five standard errors."""
     count = 300_000
-    laplace = draws_of(LaplaceEach(np.full(count, 1 / scale)), count) / scale
-    gauss = draws_of(GaussianEach(np.full(count, scale)), count) / scale
+    laplace = draws_of_law(LaplaceEach(np.full(count, 1 / scale)), count) / scale
+    gauss = draws_of_law(GaussianEach(np.full(count, scale)), count) / scale
     for draws, second, fourth, eighth in ((laplace, 2, 24, 40320), (gauss, 1, 3, 105)):
         assert abs((draws**2).mean() - second) < 5 * np.sqrt((fourth - second**2) / count)
         assert abs((draws**4).mean() - fourth) < 5 * np.sqrt((eighth - fourth**2) / count)
