@@ -31,7 +31,8 @@ _MOVES = (
     ("fastdp.channels", "fastdp.channels", "dense=base ratios=metrics"),
     ("fastdp.columns", "fastdp.columns", "frames=tables"),
     ("fastdp", "fastdp.units", "quantities=lengths"),
-    ("fastdp.noise", "fastdp.laws", "rates=rate weights=fixed_point sampling=law odds flips=coins cells=cell_tables"),
+    ("fastdp.noise", "fastdp.laws", "rates=rate weights=fixed_point sampling=law flips=coins cells=cell_tables"),
+    ("fastdp.noise", "fastdp.laws", "odds=coins"),
     ("fastdp.noise", "fastdp.engine", "uniform runner"),
     (
         "fastdp.noise", "fastdp.laws.central",

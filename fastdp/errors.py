@@ -65,3 +65,9 @@ class NotIdentifiableError(FastDPError, ValueError):
 
 class MissingPackageError(FastDPError, ImportError):
     """An optional package is not installed."""
+
+
+def shown(value: object) -> str:
+    """A parameter as it was given, for a message: abbreviated where it is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

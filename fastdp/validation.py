@@ -7,7 +7,7 @@ import numbers
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from fastdp.errors import ParameterError
+from fastdp.errors import ParameterError, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,12 +50,6 @@ def as_float(value: object) -> float:
         return math.inf
 
 
-def _shown(value: Any) -> str:
-    """A parameter as it was given, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def floats(owner: str, name: str, value: object) -> np.ndarray:
     """An array of float64, without a copy where it is one; not a mapping, not text, no ragged rows."""
     import numpy as np
@@ -75,9 +69,9 @@ def positive(owner: str, name: str, value: object) -> float:
     """
     number = as_float(value)
     if not math.isfinite(number) or number <= 0:
-        raise ParameterError(f"{owner}: {name} must be a finite number > 0, got {_shown(value)}")
+        raise ParameterError(f"{owner}: {name} must be a finite number > 0, got {shown(value)}")
     if isinstance(value, numbers.Integral) and int(value) != int(number):
-        raise ParameterError(f"{owner}: {name} must be exact in float64, got {_shown(value)}; give a float")
+        raise ParameterError(f"{owner}: {name} must be exact in float64, got {shown(value)}; give a float")
     return number
 
 
@@ -117,14 +111,14 @@ def probability(owner: str, name: str, value: object) -> float:
     """A number strictly between 0 and 1."""
     number = as_float(value)
     if not 0 < number < 1:
-        raise ParameterError(f"{owner}: {name} must be a number between 0 and 1, both excluded, got {_shown(value)}")
+        raise ParameterError(f"{owner}: {name} must be a number between 0 and 1, both excluded, got {shown(value)}")
     return number
 
 
 def positive_integer(owner: str, name: str, value: object) -> int:
     """An integer >= 1; a float is refused even when it is whole."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or not 1 <= int(value) < LARGEST_INTEGER:
-        raise ParameterError(f"{owner}: {name} must be an integer >= 1 and below 2**62, got {_shown(value)}")
+        raise ParameterError(f"{owner}: {name} must be an integer >= 1 and below 2**62, got {shown(value)}")
     return int(value)
 
 
@@ -149,7 +143,7 @@ def bounds(owner: str, value: object, *, integers: bool) -> tuple[Any, Any]:
     else:
         good = math.isfinite(as_float(low)) and math.isfinite(as_float(high))
     if not good or not low < high:
-        raise ParameterError(f"{owner}: bounds must be two {kind} (low, high) with low < high, got {_shown(value)}")
+        raise ParameterError(f"{owner}: bounds must be two {kind} (low, high) with low < high, got {shown(value)}")
     return (int(low), int(high)) if integers else (float(low), float(high))
 
 
@@ -167,7 +161,7 @@ def one_of(owner: str, name: str, value: object, allowed: tuple[str, ...]) -> st
     """One of a few words."""
     if not isinstance(value, str) or value not in allowed:
         words = ", ".join(repr(word) for word in allowed)
-        raise ParameterError(f"{owner}: {name} must be one of {words}, got {_shown(value)}")
+        raise ParameterError(f"{owner}: {name} must be one of {words}, got {shown(value)}")
     return str(value)
 
 

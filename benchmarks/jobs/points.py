@@ -50,6 +50,11 @@ def exponential() -> Any:
 
 
 @functools.cache
+def matrix() -> Any:
+    return fd.MatrixMechanism(exponential().channel())
+
+
+@functools.cache
 def grid(kind: Any) -> Any:
     return kind(epsilon=EPSILON, shape=(SIDE, SIDE), cell=1.0, unit="km")
 
@@ -180,6 +185,11 @@ JOBS = (
     Job(
         "exponential-metric-200", "locations", "metric", "int32",
         f"exponential mechanism between {VALUES} places, epsilon {EPSILON} per km", exponential, unit="reports",
+        size=4_000_000, domain=VALUES, make=functools.partial(codes_of, VALUES), judge=judge_row, random=2,
+    ),
+    Job(
+        "matrix-200", "locations", "metric", "int32",
+        f"a stochastic matrix between {VALUES} values", matrix, unit="reports",
         size=4_000_000, domain=VALUES, make=functools.partial(codes_of, VALUES), judge=judge_row, random=2,
     ),
 )  # fmt: skip

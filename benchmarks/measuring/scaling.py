@@ -70,31 +70,28 @@ def by_values(name: str, largest: int, *, quick: bool) -> Curve:
     return Curve(f"{name}, by values", "n", "values", tuple(points))
 
 
+def _of_domain(of: str, kind: Any, words: str, k: int, size: int, **others: Any) -> Job:
+    """The job ``of`` a protocol with k values."""
+    job, mechanism = entry(of, "fastdp").job, functools.partial(kind, epsilon=1.0, domain=k)
+    name, description = f"{of.split('-', maxsplit=1)[0]}-{k}", f"{words}, k = {k:,}, epsilon 1"
+    return replace(job, name=name, domain=k, size=size, description=description, mechanism=mechanism, **others)
+
+
 def _krr(k: int, size: int) -> Job:
     dtype = "uint8" if k <= 256 else "int32"
-    return replace(
-        entry("krr-int32-1000", "fastdp").job, name=f"krr-{k}", dtype=dtype, domain=k, size=size,
-        description=f"k-ary randomized response, k = {k:,}, epsilon 1",
-        mechanism=functools.partial(fd.KRR, epsilon=1.0, domain=k),
-    )  # fmt: skip
+    return _of_domain("krr-int32-1000", fd.KRR, "k-ary randomized response", k, size, dtype=dtype)
 
 
 def _hashing(k: int, size: int) -> Job:
-    return replace(
-        entry("olh-1000", "fastdp").job, name=f"olh-{k}", domain=k, size=size,
-        description=f"optimal local hashing, k = {k:,}, epsilon 1",
-        mechanism=functools.partial(fd.LocalHashing, epsilon=1.0, domain=k),
-        make=functools.partial(reports.codes_of, k),
-    )  # fmt: skip
+    make = functools.partial(reports.codes_of, k)
+    return _of_domain("olh-1000", fd.LocalHashing, "optimal local hashing", k, size, make=make)
 
 
 def _unary(k: int, bits: int) -> Job:
-    return replace(
-        entry("oue-1000", "fastdp").job, name=f"oue-{k}", domain=k, size=bits,
-        description=f"optimized unary encoding, k = {k:,}, epsilon 1",
-        mechanism=functools.partial(fd.UnaryEncoding, epsilon=1.0, domain=k),
-        make=lambda size: reports.codes_of(k, max(1, size // k)),
-    )  # fmt: skip
+    def make(size: int) -> Any:
+        return reports.codes_of(k, max(1, size // k))
+
+    return _of_domain("oue-1000", fd.UnaryEncoding, "optimized unary encoding", k, bits, make=make)
 
 
 def by_domain(

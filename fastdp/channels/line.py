@@ -125,10 +125,8 @@ class LaplaceChannel(_LineChannel):
 
     Parameters
     ----------
-    size
-        The number of values.
-    rate
-        The inverse scale of the noise, which is epsilon for values 1 apart.
+    size, rate
+        As in `GeometricChannel`.
     """
 
     def __init__(self, size: int, rate: float) -> None:

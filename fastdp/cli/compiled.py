@@ -55,11 +55,7 @@ def _use(row: Row, warmup: Warmup, dtype: str) -> None:
     reports = mechanism.randomize(zeros, rng=rng, **whose)
     if isinstance(mechanism, FrequencyProtocol | MeanReports):
         mechanism.aggregate(reports)
-    if (
-        isinstance(mechanism, FiniteMechanism)
-        and mechanism.counts_outputs
-        and getattr(mechanism, "bounds", ()) is not None
-    ):
+    if isinstance(mechanism, FiniteMechanism) and mechanism.counts_outputs:
         mechanism.count_outputs(reports)
     assert mechanism.privacy
 

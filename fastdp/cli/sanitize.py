@@ -90,16 +90,16 @@ def command(
     plan = Plan.load(plan_path)
     with spoken() if verbose else nullcontext():
         job = Job(source, plan, input_format=input_format, shuffle=shuffle)
-        place = None
+        opened = None
         if output is not None:
-            place = job.place(output, receipt=receipt, output_format=output_format, force=force)
-        if dry_run or place is None:
+            opened = job.open_output(output, receipt=receipt, output_format=output_format, force=force)
+        if dry_run or opened is None:
             _explain(job, as_json=as_json)
             return
         with _shown_warnings(quiet=quiet), progress(quiet=quiet) as update:
             rng = Rng()
-            job.pay(ledger, rng, place, name=name, records=records)
-            made = job.write(place, rng, update)
+            job.pay(ledger, rng, opened, name=name, records=records)
+            made = job.write(opened, rng, update)
     if as_json:
         click.echo(made.to_json(), nl=False, err=output == "-")
     if not quiet:

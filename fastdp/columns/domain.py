@@ -29,14 +29,21 @@ class Domain:
     labels: tuple[Any, ...] | None = None
 
     @classmethod
-    def read(cls, owner: str, value: object) -> Domain:
+    def read(cls, owner: str, value: object, *, most: int = LARGEST, hint: str = "") -> Domain:
         """From a number of codes, or from labels; a domain is declared, never inferred from data.
+
+        With more than ``most`` values it is refused, with ``hint`` as the way out.
 
         >>> Domain.read("KRR", ["cold", "flu", "none"])
         Domain(size=3, labels=('cold', 'flu', 'none'))
         """
-        if isinstance(value, Domain):
-            return value
+        read = value if isinstance(value, Domain) else cls._read(owner, value)
+        if read.size > most:
+            raise ParameterError(f"{owner}: domain must have at most {most} values, got {read.size}{hint}")
+        return read
+
+    @classmethod
+    def _read(cls, owner: str, value: object) -> Domain:
         if validation.is_number(value):
             size = validation.positive_integer(owner, "domain", value)
             labels = None

@@ -23,7 +23,7 @@ from fastdp.random.rng import Rng
 from fastdp.typing import Column
 
 
-class Place(Protocol):
+class Placement(Protocol):
     """Where noise is added."""
 
     def steps(self, values: np.ndarray) -> np.ndarray: ...
@@ -127,13 +127,15 @@ def _run_blocks(
     return rooms
 
 
-def add_noise(owner: str, column: NumericColumn, rng: Rng, law: Law, place: Place, *, needs_steps: bool = False) -> Any:
+def add_noise(
+    owner: str, column: NumericColumn, rng: Rng, law: Law, placement: Placement, *, needs_steps: bool = False
+) -> Any:
     """The column with noise of a law, added on a grid; ``needs_steps`` for laws that depend on the values."""
     fill = law.sampler()
 
     def block(key: Any, slot: Any, first: int, values: np.ndarray, memory: _Memory, result: np.ndarray) -> None:
         noise = memory.noise[: values.size]
-        fill(key, slot, first, place.steps(values) if needs_steps else None, memory.scratch, noise)
-        place.add(values, noise, result)
+        fill(key, slot, first, placement.steps(values) if needs_steps else None, memory.scratch, noise)
+        placement.add(values, noise, result)
 
     return run(owner, column, rng, block)

@@ -120,10 +120,12 @@ def _find_channel(mechanism: Any, reports: Any) -> Channel | None:
             f"estimate: {type(mechanism).__name__} has no channel, and does not estimate frequencies; use its own "
             "estimate, or a mechanism with finitely many values"
         )
-    if not isinstance(mechanism, FiniteMechanism) or not mechanism.counts_outputs:
+    if not isinstance(mechanism, FiniteMechanism):
         return None
-    if isinstance(mechanism, FrequencyProtocol) and isinstance(reports, Counts) and not mechanism.aggregates_outputs:
-        return None
+    if isinstance(mechanism, FrequencyProtocol):
+        given_support = isinstance(reports, Counts) and not mechanism.aggregates_outputs
+        if given_support or not mechanism.counts_outputs:
+            return None
     try:
         return mechanism.channel()
     except ParameterError:  # too many outputs

@@ -56,10 +56,20 @@ def writable(owner: str) -> Any:
         raise SchemaError(f"{owner}: the output's format cannot hold a column; drop or convert it") from None
 
 
-class FileSink:
-    """A file with its receipt beside it; both appear when both are complete."""
+class _WriterSink:
+    """A sink whose batches go to a writer of the format."""
 
     keeps_buffers = False
+    _owner: str
+    _writer: Any
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        with writable(self._owner):
+            self._writer.write_batch(batch)
+
+
+class FileSink(_WriterSink):
+    """A file with its receipt beside it; both appear when both are complete."""
 
     def __init__(self, target: Target, open_writer: Callable[[Any], Any]) -> None:
         assert target.path is not None
@@ -74,10 +84,6 @@ class FileSink:
         except BaseException:
             self.discard()
             raise
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        with writable(self._owner):
-            self._writer.write_batch(batch)
 
     def finish(self, receipt: Stamp) -> Stamp:
         self._close(receipt.to_json())
@@ -101,14 +107,12 @@ class FileSink:
         self._outputs.discard()
 
 
-class StreamSink:
+class StreamSink(_WriterSink):
     """Standard output, with a receipt where its target names one.
 
     What was written cannot be taken back: on an error the stream just ends, without the end marker where its format has
     one, and no receipt appears.
     """
-
-    keeps_buffers = False
 
     def __init__(self, target: Target, file: StandardOutput, open_writer: Callable[[Any], Any]) -> None:
         self._owner, self._file = target.owner, HashedFile(file)
@@ -120,10 +124,6 @@ class StreamSink:
         except BaseException:
             self.discard()
             raise
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        with writable(self._owner):
-            self._writer.write_batch(batch)
 
     def finish(self, receipt: Stamp) -> Stamp:
         self._writer.close()

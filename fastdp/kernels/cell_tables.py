@@ -1,7 +1,7 @@
 """Integer noise from a table of cells and uniform fine bits: the discrete Laplace and the discrete Gaussian.
 
 A draw is ``z = cell * 2**m + fine``. The cell comes from a table of 2**16 entries indexed by random bits; an entry that
-cannot be one cell for all further bits says AMBIGUOUS and is decided by up to 128 more. The fine bits are uniform and
+cannot be one cell for all further bits is AMBIGUOUS and is decided by up to 128 more. The fine bits are uniform and
 kept with probability e**-gamma(cell, fine), the exact ratio of the wanted probability to the cell's largest; a
 16-bit coin settles nearly all lanes without computing gamma. Undecided lanes (about 2 %) are flagged, and finish one
 by one from the private streams of their slots. Negative draws are the bitwise complement of non-negative ones, so that
@@ -21,18 +21,16 @@ import numpy as np
 
 from fastdp.kernels.jit import inlined, kernel
 from fastdp.kernels.stream.bernoulli import draw_bernoulli_exp
-from fastdp.kernels.stream.keystream import GROUP_BLOCKS, fill_plane
+from fastdp.kernels.stream.lanes import FULL, enqueue, private_lanes
 from fastdp.kernels.stream.words import (
     COINS,
     HALVES,
-    TILE,
     WORDS,
+    fill_tile,
     find_flagged,
     locate,
     multiply_high,
     next_word,
-    open_privates,
-    select_private,
 )
 
 AMBIGUOUS = -32768
@@ -132,18 +130,14 @@ def finish(cell, fine, first, table, key, work, blocks):
         first = next_word(key, work, blocks)
 
 
-@kernel
-def _finish_pending(count, table, key, scratch, out):
-    """Finish up to sixteen flagged lanes; their slots wait in ``scratch.work[32:48]``."""
-    work, blocks, pending = scratch.work, scratch.blocks, scratch.pending
+@private_lanes
+def _finish(lane, key, work, blocks, table, out):
+    """The exact draw of a flagged lane; its coin is the first bits of 64."""
     m = table.law[0]
     coin_bits = _U(16) - m if m <= _U(SHORT_FINE_BITS) else _U(16)
-    open_privates(key, work, blocks)
-    for i in range(count):
-        select_private(work[32 + i], i, work)
-        fine, coin = _U(pending[i, 2]), _U(pending[i, 3])
-        first = (coin << _U(48)) | (next_word(key, work, blocks) >> coin_bits)
-        out[pending[i, 0]] = finish(pending[i, 1], fine, first, table, key, work, blocks)
+    place, cell, fine, coin = lane[0], lane[1], _U(lane[2]), _U(lane[3])
+    first = (coin << _U(48)) | (next_word(key, work, blocks) >> coin_bits)
+    out[place] = finish(cell, fine, first, table, key, work, blocks)
 
 
 @inlined
@@ -208,22 +202,20 @@ def fill_cell_noise(key, start, table, scratch, out):
     """
     m = table.law[0]
     index_shift = np.uint16(table.law[7])
-    counters = scratch.work[16:32]
-    waiting = 0
-    done = 0
+    waiting = done = 0
     while done < out.size:
         slot, tile, lane, count = locate(start, done, out.size)
         target = out[done : done + count]
-        fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
+        fill_tile(key, HALVES, tile, scratch, scratch.halves_raw)
         halves = scratch.halves[lane : lane + count]
         coins, words = scratch.coins[lane : lane + count], scratch.words[lane : lane + count]
         if m == _U(0):
             _flag_narrow(halves, table.cells, index_shift, scratch.flags, target)
         else:
             if m > _U(16) or m <= _U(SHORT_FINE_BITS):
-                fill_plane(key, COINS, tile * _U(TILE // 512), counters, scratch.coins_raw)
+                fill_tile(key, COINS, tile, scratch, scratch.coins_raw)
             if m > _U(SHORT_FINE_BITS):
-                fill_plane(key, WORDS, tile * _U(TILE // 256), counters, scratch.words)
+                fill_tile(key, WORDS, tile, scratch, scratch.words)
             if m <= _U(SHORT_FINE_BITS):
                 _split_coins(scratch.coins, np.uint16(m), scratch.words)
             elif m <= _U(16):
@@ -233,18 +225,11 @@ def fill_cell_noise(key, start, table, scratch, out):
         for i in range(find_flagged(scratch, count)):
             place = scratch.places[i]
             cell = np.int64(table.cells[halves[place] >> index_shift])
-            scratch.pending[waiting, 0] = done + place
-            scratch.pending[waiting, 1] = cell
-            scratch.pending[waiting, 2] = 0
+            fine = np.int64(0)
             if m > _U(0):
-                fine = words[place] if cell >= 0 else ~words[place]
-                scratch.pending[waiting, 2] = np.int64(np.uint32(fine) >> (np.uint32(32) - np.uint32(m)))
-            scratch.pending[waiting, 3] = np.int64(coins[place])
-            scratch.work[32 + waiting] = slot + _U(place)
-            waiting += 1
-            if waiting == GROUP_BLOCKS:
-                _finish_pending(waiting, table, key, scratch, out)
-                waiting = 0
+                word = words[place] if cell >= 0 else ~words[place]
+                fine = np.int64(np.uint32(word) >> (np.uint32(32) - np.uint32(m)))
+            enqueue(waiting, slot + _U(place), done + place, scratch, cell, fine, np.int64(coins[place]))
+            waiting = _finish(waiting + 1, FULL, key, scratch, table, out)
         done += count
-    if waiting > 0:
-        _finish_pending(waiting, table, key, scratch, out)
+    _finish(waiting, 1, key, scratch, table, out)

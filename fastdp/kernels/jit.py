@@ -64,7 +64,7 @@ def cache_folder() -> Path | None:
 
 
 class _Locator(caching._CacheLocator):  # noqa: SLF001  (numba offers no public hook for a cache place)
-    """Tells numba to keep a function's machine code in :func:`cache_folder`."""
+    """Makes numba keep a function's machine code in :func:`cache_folder`."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -76,7 +76,7 @@ class _Locator(caching._CacheLocator):  # noqa: SLF001  (numba offers no public 
         return source_digest()
 
     def get_disambiguator(self) -> str:
-        """What tells entries apart: the names numba gives them have no folder in them."""
+        """What distinguishes entries: the names numba gives them have no folder in them."""
         return f"{self._function.__module__}-{self._function.__code__.co_firstlineno}"
 
     @classmethod
@@ -111,6 +111,11 @@ def kernel(function: Callable[..., Any]) -> Any:
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile a part of kernels into its callers: passing arrays costs more than the few instructions in it."""
     return numba.njit(**OPTIONS, forceinline=True)(function)
+
+
+def part(function: Callable[..., Any]) -> Any:
+    """Compile a part of kernels that they call: large, and so not copied into them; cached with those that call it."""
+    return numba.njit(**OPTIONS)(function)
 
 
 def pasted(function: Callable[..., Any]) -> Any:

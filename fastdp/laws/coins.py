@@ -8,13 +8,52 @@ from fractions import Fraction
 
 import numpy as np
 
-from fastdp import rounding
+from fastdp import rounding, validation
+from fastdp.errors import ParameterError
+from fastdp.laws.fixed_point import PRECISION, exp_fixed
 from fastdp.laws.loss_atoms import atomic, symmetric_pairs
-from fastdp.laws.odds import ODDS_BITS, Odds
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
 
-BITS = ODDS_BITS
+BITS = 128
+LARGEST_EPSILON = 40
+SMALLEST_EPSILON = 1e-6
+"""Below it, estimates would lose more than six digits to float64: they divide by p - q."""
+
+
+@dataclass(frozen=True, slots=True)
+class Odds:
+    """Heads with probability favoured * e**epsilon / (favoured * e**epsilon + others), rounded down.
+
+    A protocol that chooses uniformly among reports of one kind on heads and of another on tails, their numbers in the
+    ratio of ``favoured`` to ``others``, has reports whose probabilities differ by a factor of e**epsilon at most.
+    """
+
+    rate: Rate  # epsilon, rounded down
+    favoured: int
+    others: int
+
+    @property
+    def threshold(self) -> int:
+        """How many of 2**128 outcomes are heads."""
+        shrink = exp_fixed(self.rate.numerator, self.rate.shift) + (1 << 16)
+        heads = self.favoured << PRECISION
+        return (heads << BITS) // (heads + self.others * shrink)
+
+    @property
+    def words(self) -> tuple[np.uint64, np.uint64]:
+        """The upper and the lower half of the threshold."""
+        return halves(self.threshold)
+
+    @property
+    def heads(self) -> Fraction:
+        """The probability of heads as realised."""
+        return Fraction(self.threshold, 1 << BITS)
+
+    @property
+    def cost(self) -> float:
+        """The epsilon of the realised coin, rounded up: heads are rounded down, so it is at most the rate."""
+        return rounding.float_up(self.rate.exact)
 
 
 def flip_threshold(rate: Rate) -> int:
@@ -49,6 +88,11 @@ class Coin:
     def halves(self) -> tuple[np.uint64, np.uint64]:
         return halves(self.threshold)
 
+    @property
+    def opposite(self) -> Coin:
+        """The same coin, read from its other side."""
+        return Coin((1 << BITS) - self.threshold)
+
 
 def flip_loss(coin: Coin) -> AtomicLoss:
     """The privacy loss of one bit that is flipped when the coin says so."""
@@ -70,3 +114,14 @@ def two_coin_cost(one: Coin, other: Coin) -> float:
 def log_up(ratio: Fraction) -> float:
     """The natural logarithm of a ratio >= 1, rounded up: log1p is good to an ulp, and four are added."""
     return rounding.up(math.log1p(rounding.float_up(ratio - 1)))
+
+
+def resolvable_epsilon(owner: str, value: object, name: str = "epsilon") -> float:
+    """An epsilon that thresholds of 128 bits and estimates in float64 resolve."""
+    epsilon = validation.positive(owner, name, value)
+    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        raise ParameterError(
+            f"{owner}: {name} must be at least {SMALLEST_EPSILON} and at most {LARGEST_EPSILON}, the sampler's "
+            f"resolution, got {epsilon}"
+        )
+    return epsilon

@@ -15,13 +15,12 @@ from fastdp.errors import DomainError, ParameterError
 from fastdp.kernels.local.count_codes import count_codes
 from fastdp.kernels.metric.map_cells import count_places, fill_cells, mark_inside
 from fastdp.mechanisms.annotations import UNSET, OptionalPair, Pair, Parameter, frozen
+from fastdp.mechanisms.metric.grid import LARGEST_GRID
 from fastdp.parallel import BLOCK
 from fastdp.plane import Plane
 from fastdp.typing import Column
 from fastdp.units.lengths import METRES, parse_length
 
-LARGEST_GRID = 1 << 18
-"""Cells: 512 by 512."""
 LARGEST_EXTENT = 2.0e6
 """Metres across: half of it is well within what the touching plane shows."""
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from fastdp import validation
 from fastdp.channels import Channel, GridChannel
 from fastdp.channels.planar import spread_masses
 from fastdp.errors import ParameterError
 from fastdp.locations.grid import Grid
-from fastdp.mechanisms.base import Mechanism
-from fastdp.mechanisms.metric.grid import GridLaplace
+from fastdp.mechanisms.base import FiniteMechanism, Mechanism
+from fastdp.mechanisms.metric.grid import GridLaplace, GridNoise
 from fastdp.mechanisms.metric.planar_laplace import PlanarLaplace
 from fastdp.units.lengths import METRES
 
@@ -43,14 +42,11 @@ def channel_on(grid: Grid, mechanism: Mechanism | Channel) -> Channel:
             )
         rate = mechanism.epsilon * grid.cell * METRES[grid.unit] / METRES[mechanism.unit]
         return GridChannel(spread_masses(rate, grid.shape), grid.shape)
-    build: Any = getattr(mechanism, "channel", None)
-    if build is None and not isinstance(mechanism, Channel):
+    if not isinstance(mechanism, Channel | FiniteMechanism):
         raise ParameterError(f"heat_map: {type(mechanism).__name__} has no channel between cells")
-    shape = getattr(mechanism, "shape", None)
-    channel: Channel = mechanism if isinstance(mechanism, Channel) else build()
-    if channel.shape != (grid.size, grid.size) or (
-        not isinstance(mechanism, Channel) and shape not in {None, grid.shape}
-    ):
+    channel = mechanism if isinstance(mechanism, Channel) else mechanism.channel()
+    shape = mechanism.shape if isinstance(mechanism, GridNoise) else grid.shape
+    if channel.shape != (grid.size, grid.size) or shape != grid.shape:
         raise ParameterError(f"heat_map: the mechanism must be on the grid's cells, {grid.shape[0]} x {grid.shape[1]}")
     return channel
 

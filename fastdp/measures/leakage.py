@@ -72,7 +72,7 @@ def additive_leakage(channel: ChannelLike, prior: ArrayLike, gain: PayoffLike = 
     prior
         The distribution of the secret.
     gain
-        The adversary's gain, guesses by secrets; by default that of one guess.
+        As in `posterior_vulnerability`.
 
     >>> additive_leakage([[0.75, 0.25], [0.25, 0.75]], [0.5, 0.5])
     0.25

@@ -39,9 +39,9 @@ def expected_loss(
     channel
         A channel, or its matrix, inputs by outputs.
     prior
-        The distribution of the inputs.
+        The probabilities of the inputs, over which the loss is averaged.
     loss
-        The loss of a guess for an input: a name, or a matrix.
+        The loss of a guess for an input: a name, a function of two arrays, or a matrix.
     remap
         The guess for each output, or "optimal"; without it output y is guess y.
     positions

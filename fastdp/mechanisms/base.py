@@ -122,6 +122,16 @@ class ColumnMechanism(Mechanism):
         """Whether it has a channel whose outputs its reports can be counted as."""
         return False
 
+    @property
+    def has_text(self) -> bool:
+        """Whether its values are labels that are text."""
+        return False
+
+    @property
+    def reports_values(self) -> bool:
+        """Whether its reports are values again: labels of labels, codes of codes."""
+        return False
+
     def value_names(self) -> Sequence[Any] | np.ndarray | None:
         """What the inputs of the channel stand for, in order; None where they are numbered from 0."""
         return None
@@ -148,6 +158,42 @@ class FiniteMechanism(ColumnMechanism):
     @abstractmethod
     def count_outputs(self, reports: Column) -> np.ndarray:
         """How many reports are each output of the channel, in one pass; counts of batches add up."""
+
+
+class PointMechanism(Mechanism):
+    """A mechanism that moves points, of two columns; ``unit`` is that of its distances."""
+
+    __slots__ = ()
+    unit: str
+
+    @abstractmethod
+    def randomize(self, x: Column, y: Column | None = None, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
+        """One point per point, as two columns in the caller's own kinds of container."""
+
+    @abstractmethod
+    def randomize_latlon(
+        self, latitude: Column, longitude: Column | None = None, *, rng: Rng | None = None, nulls: Nulls = "error"
+    ) -> Any:
+        """One latitude and one longitude per point, in the caller's own kinds of container."""
+
+    @abstractmethod
+    def epsilon_at(self, distance: float) -> float:
+        """The cost of a report between two points at most ``distance`` units apart."""
+
+    @abstractmethod
+    def radius(self, level: float) -> float:
+        """The distance that a report is within, with probability ``level``."""
+
+    @property
+    def public_point(self) -> tuple[float, float]:
+        """A point that is declared, or that everybody knows."""
+        return 0.0, 0.0
+
+    def result_types(self, arrow_types: Sequence[pa.DataType]) -> list[pa.DataType]:
+        """The arrow types of the moved coordinates: those of the coordinates, or float64 for integers."""
+        from fastdp.columns.numeric import numeric_result_type
+
+        return [numeric_result_type(type(self).__name__, kind, "float") for kind in arrow_types]
 
 
 class _DerivedFloat(float):

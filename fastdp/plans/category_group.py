@@ -1,19 +1,19 @@
-"""Groups of several categories: one randomized code for all of them, or the ways to report several attributes."""
+"""Groups of several categories: one randomized code for all of them, or a protocol for several attributes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fastdp.columns.categories import flat_codes
+from fastdp.columns.categories import codes_result_type, flat_codes
 from fastdp.columns.domain import LARGEST, Domain
 from fastdp.errors import FastDPError, ParameterError
 from fastdp.plans.part import RECORDS
-from fastdp.plans.policies import Policies, decode, label_codes
+from fastdp.plans.policies import Policies, decode, decoded_type, label_codes
 from fastdp.plans.spec import MECHANISMS
 from fastdp.privacy import Privacy
 from fastdp.validation import unknown
@@ -34,6 +34,10 @@ class Categories:
     domains: tuple[Domain, ...]
     policies: tuple[Policies, ...]
     mechanism: Any
+
+    reports_values: ClassVar[bool]
+    """Whether reports are values of the columns again, one in each."""
+    not_estimable: ClassVar[str] = "no estimator is known for the group"
 
     @property
     def nulls(self) -> Policies:
@@ -57,6 +61,14 @@ class Categories:
             for name, policies, column in zip(self.columns, self.policies, values, strict=True)
         ]
 
+    def _settled_types(self, kinds: list[pa.DataType]) -> list[pa.DataType]:
+        """The types that `settle` gives, each of which must hold the values of its column's domain."""
+        settled = []
+        for name, domain, policies, kind in zip(self.columns, self.domains, self.policies, kinds, strict=True):
+            settled.append(_named(name, policies.settled_type, kind))
+            _named(name, codes_result_type, "group", settled[-1], domain)
+        return settled
+
 
 class Joint(Categories):
     """One code for the values of all columns together, randomized with one epsilon, and taken apart again.
@@ -65,6 +77,16 @@ class Joint(Categories):
     """
 
     __slots__ = ()
+    reports_values = True
+
+    @property
+    def not_estimable(self) -> str:  # type: ignore[override]  # it names a number
+        """Why there is no estimate from the reports."""
+        return f"{self.mechanism.domain.size:,} combinations are too many to count; estimate parts of the group"
+
+    def result_types(self, kinds: list[pa.DataType]) -> list[pa.DataType]:
+        """Those of the columns, without dictionaries or runs."""
+        return [decoded_type(kind) for kind in self._settled_types(kinds)]
 
     @classmethod
     def read(cls, owner: str, columns: tuple[str, ...], given: Mapping[str, Any]) -> Joint:
@@ -95,22 +117,28 @@ class Joint(Categories):
 
 
 class Several(Categories):
-    """Several attributes by one of three ways: split epsilon, sample one, or sample one and fake the others."""
+    """Several attributes by one of three protocols: split epsilon, sample one, or sample one and fake the others."""
 
     __slots__ = ()
+    reports_values = False
+
+    def result_types(self, kinds: list[pa.DataType]) -> list[pa.DataType]:
+        """Those of the protocol's reports, for each attribute."""
+        types = self.mechanism.result_types(dict(zip(self.columns, self._settled_types(kinds), strict=True)))
+        return [types[name] for name in self.columns]
 
     @classmethod
     def read(cls, owner: str, columns: tuple[str, ...], given: Mapping[str, Any]) -> Several:
         from fastdp.mechanisms.local import attributes
 
-        ways = {
+        protocols = {
             "split": attributes.SplitBudget, "sample": attributes.SampleOne, "sample_and_fake": attributes.SampleAndFake
         }  # fmt: skip
         domains, policies = _read_columns(owner, columns, given)
         protocol = _read_protocol(owner, given.get("protocol", "krr"))
         mechanism = _made(
             owner,
-            ways[given["mechanism"]],
+            protocols[given["mechanism"]],
             epsilon=given.get("epsilon"),
             domains=dict(zip(columns, domains, strict=True)),
             protocol=protocol,

@@ -78,9 +78,23 @@ class Entry(PlanPart):
 
     @property
     def labelled(self) -> tuple[str, ...]:
-        domain = getattr(self.mechanism, "domain", None)
-        labels = None if domain is None else domain.labels
-        return self.columns if labels is not None and isinstance(labels[0], str) else ()
+        return self.columns if self.mechanism is not None and self.mechanism.has_text else ()
+
+    @property
+    def reported_labels(self) -> tuple[str, ...]:
+        return self.labelled if self.mechanism is not None and self.mechanism.reports_values else ()
+
+    @property
+    def keeps_nulls(self) -> bool:
+        return self.nulls == "public"
+
+    @property
+    def not_estimable(self) -> str:
+        if self.action == "keep":
+            return "it is kept as it is; read it directly"
+        if self.action == "drop":
+            return "it is dropped, so that no reports exist"
+        return f"no estimator is known for {type(self.mechanism).__name__}; read its values as they are"
 
     @property
     def expected_error(self) -> str:
@@ -98,8 +112,9 @@ class Entry(PlanPart):
         return {self.name: _text_type(self.spec, labelled=bool(self.labelled))}
 
     def agrees_with(self, other: PlanPart | None) -> bool:
-        mine, theirs = ((one.action, one.mechanism, getattr(one, "ticks", None)) for one in (self, other or self))
-        return isinstance(other, Entry) and mine == theirs
+        if not isinstance(other, Entry):
+            return False
+        return (self.action, self.mechanism, self.ticks) == (other.action, other.mechanism, other.ticks)
 
     def stream(self, rng: Rng) -> Rng:
         return rng.child(self.name)
@@ -158,7 +173,7 @@ def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> Entry:
         owner,
         given,
         domain=_domain(owner, spec, mechanism),
-        bounds=getattr(mechanism, "bounds", None),
+        bounds=parameters.get("bounds"),
         truths=spec.takes == "truths",
         ticks=ticks,
     )

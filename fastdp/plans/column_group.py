@@ -81,10 +81,23 @@ class Group(PlanPart):
     def text_types(self) -> dict[str, pa.DataType]:
         import pyarrow as pa
 
-        if isinstance(self.body, points.Points):
-            return dict.fromkeys(self.columns, pa.float64())
-        kinds = [pa.string() if isinstance(filler, str) else pa.int64() for filler in self.body.fillers]
-        return dict(zip(self.columns, kinds, strict=True))
+        kinds = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+        return {name: kinds[type(filler)] for name, filler in zip(self.columns, self.body.fillers, strict=True)}
+
+    def result_types(self, kinds: list[pa.DataType]) -> list[pa.DataType]:
+        return self.body.result_types(kinds)
+
+    @property
+    def reported_labels(self) -> tuple[str, ...]:
+        return self.labelled if self.body.reports_values else ()
+
+    @property
+    def keeps_nulls(self) -> bool:
+        return self.body.reports_values and self.nulls == "public"
+
+    @property
+    def not_estimable(self) -> str:
+        return self.body.not_estimable
 
     def agrees_with(self, other: PlanPart | None) -> bool:
         return isinstance(other, Group) and (self.columns, self.given) == (other.columns, other.given)

@@ -81,10 +81,21 @@ class PlanPart(ABC):
         Every row takes its slots of each stream, also rows that are null or dropped afterwards.
         """
 
+    @abstractmethod
     def result_types(self, kinds: list[pa.DataType]) -> list[pa.DataType]:
-        """The types of reports of columns of these types: those of the reports of no records at all."""
-        import pyarrow as pa
+        """The types of reports of columns of these types; refused if the mechanism does not take such values."""
 
-        from fastdp.random.rng import Rng
+    @property
+    @abstractmethod
+    def reported_labels(self) -> tuple[str, ...]:
+        """Its columns whose reports are labels that are text, as those of k-RR are."""
 
-        return [column.type for column in self.randomize([pa.nulls(0, kind) for kind in kinds], Rng())]
+    @property
+    @abstractmethod
+    def keeps_nulls(self) -> bool:
+        """Whether a null among the reports is one of the values, which the plan releases."""
+
+    @property
+    @abstractmethod
+    def not_estimable(self) -> str:
+        """Why there is no estimate from the reports, where there is none, and what to do instead."""

@@ -6,18 +6,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fastdp import rounding, validation
 from fastdp.errors import FastDPError, ParameterError, SchemaError
 from fastdp.plans import coordinate_names as places
-from fastdp.plans.policies import Policies, decode
+from fastdp.plans.policies import Policies, decode, decoded_type
 from fastdp.privacy import MetricPrivacy
 from fastdp.units.lengths import METRES, parse_length, parse_number, parse_rate
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from fastdp.mechanisms.base import PointMechanism
     from fastdp.random.rng import Rng
 
 KEYS = ("epsilon", "unit", "coordinates", "origin", "region", "granularity", "nulls")
@@ -40,9 +41,13 @@ class Points:
 
     columns: tuple[str, str]
     coordinates: Coordinates
-    mechanism: Any
+    mechanism: PointMechanism
     distance: float
     nulls: Policies
+    reports_values: ClassVar[bool] = False
+    not_estimable: ClassVar[str] = (
+        "moved points are read as they are; for a density, count them on a grid and use the grid's channel"
+    )
 
     @classmethod
     def read(cls, owner: str, columns: tuple[str, ...], given: Mapping[str, Any]) -> Points:
@@ -81,30 +86,33 @@ class Points:
     @property
     def fillers(self) -> tuple[float, float]:
         """A public point, which stands where there is none."""
-        origin = getattr(self.mechanism, "origin", None)
-        if origin is not None:
-            return float(origin[0]), float(origin[1])
-        region = getattr(self.mechanism, "region", None)
-        return (0.0, 0.0) if region is None else (region[0][0], region[1][0])
+        return self.mechanism.public_point
 
     def settle(self, values: list[pa.Array], rng: Rng) -> list[pa.Array]:  # noqa: ARG002 - as other groups
         """Numbers without dictionaries or runs."""
+        for name, column in zip(self.columns, values, strict=True):
+            self._plain_type(name, column.type)
+        return [decode(column) for column in values]
+
+    @staticmethod
+    def _plain_type(name: str, kind: pa.DataType) -> pa.DataType:
+        """The type of numbers without dictionaries or runs; others are refused."""
         import pyarrow as pa
 
-        plain = [decode(column) for column in values]
-        for name, column in zip(self.columns, plain, strict=True):
-            if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-                raise SchemaError(f"column {name!r}: arrow type {column.type} is not supported; it takes numbers")
+        plain = decoded_type(kind)
+        if not (pa.types.is_floating(plain) or pa.types.is_integer(plain)):
+            raise SchemaError(f"column {name!r}: arrow type {plain} is not supported; it takes numbers")
         return plain
 
     def randomize(self, values: list[pa.Array], rng: Rng) -> list[pa.Array]:
         """The points, moved."""
-        from fastdp.mechanisms.metric.planar_laplace import PlanarLaplace
-
-        move = self.mechanism.randomize
-        if self.coordinates == "latlon" and isinstance(self.mechanism, PlanarLaplace):
-            move = self.mechanism.randomize_latlon
+        move = self.mechanism.randomize_latlon if self.coordinates == "latlon" else self.mechanism.randomize
         return list(move(*values, rng=rng))
+
+    def result_types(self, kinds: list[pa.DataType]) -> list[pa.DataType]:
+        """Those of the numbers, or float64 for integers."""
+        plain = [self._plain_type(*pair) for pair in zip(self.columns, kinds, strict=True)]
+        return self.mechanism.result_types(plain)
 
 
 def _read_coordinates(owner: str, first: str, second: str, given: Mapping[str, Any]) -> Coordinates:

@@ -104,6 +104,8 @@ class Policies:
         """The type of the values that `settle` gives; refused if it cannot hold a label that others count as."""
         import pyarrow as pa
 
+        if self.lowest is None and self.others is None and self.nulls != "category":
+            return kind
         plain = decoded_type(kind)
         if self.lowest is not None and pa.types.is_floating(plain):
             kind = plain

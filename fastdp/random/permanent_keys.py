@@ -8,8 +8,7 @@ import secrets
 import numpy as np
 
 from fastdp.errors import ParameterError
-
-KEY_BYTES = 32
+from fastdp.random.rng import KEY_BYTES
 
 
 def new_key() -> bytes:

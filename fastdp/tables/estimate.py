@@ -11,7 +11,7 @@ from fastdp.errors import ParameterError, SchemaError
 from fastdp.io.base import Cancellable, Progress, Source, expected_rows
 from fastdp.plans.plan import Plan
 from fastdp.renamed import renamed
-from fastdp.tables.estimating.estimable_parts import Subject, choose, open_part, reason
+from fastdp.tables.estimating.estimable_parts import Subject, choose, open_part
 from fastdp.tables.estimating.number_readers import check_bins
 from fastdp.tables.estimating.results import TableEstimate
 from fastdp.tables.sanitizing.pipeline import Pipeline
@@ -106,7 +106,7 @@ def open_subjects(
         reader = open_part(part, bins=bins, unbiased=unbiased)
         if reader is not None:
             subjects.append(Subject(part, reader))
-        why = reason(part) if reader is None else reader.missing
+        why = part.not_estimable if reader is None else reader.missing
         if why is not None:
             skipped[part.name] = why
             if asked and reader is None:

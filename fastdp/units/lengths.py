@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from fastdp.errors import ParameterError
+from fastdp.errors import ParameterError, shown
 
 METRES = {"m": 1.0, "km": 1000.0, "ft": 0.3048, "mi": 1609.344}
 _TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([a-z]+)|([()*/]))")
@@ -43,7 +43,7 @@ def parse_rate(owner: str, name: str, text: str) -> float:
 
 
 def _parse(owner: str, name: str, text: str, power: int, kind: str) -> float:
-    wrong = ParameterError(f"{owner}: {name} must be {kind}, got {_shown(text)}")
+    wrong = ParameterError(f"{owner}: {name} must be {kind}, got {shown(text)}")
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise wrong
     try:
@@ -53,11 +53,6 @@ def _parse(owner: str, name: str, text: str, power: int, kind: str) -> float:
     if found != power or not math.isfinite(value) or value <= 0:
         raise wrong
     return value
-
-
-def _shown(text: object) -> str:
-    shown = repr(text)
-    return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
 class _Reader:

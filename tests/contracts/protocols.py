@@ -153,8 +153,8 @@ PROTOCOLS = [
     Protocol(
         "randomized-response",
         lambda epsilon, _domain: fd.RandomizedResponse(epsilon=epsilon),
-        lambda m: _flips(m._coin, 1),
-        lambda m, x: laws.one_hot(1 - float(_coin(m._coin)), float(_coin(m._coin)), 2, x),
+        lambda m: _flips(m._noise, 1),
+        lambda m, x: laws.one_hot(1 - float(_coin(m._noise)), float(_coin(m._noise)), 2, x),
         bools=True,
         small=2,
     ),
@@ -189,13 +189,13 @@ PROTOCOLS = [
     Protocol(
         "rappor",
         lambda epsilon, domain: fd.RAPPOR(epsilon=epsilon, domain=domain, bits=13, cohorts=16),
-        lambda m: _flips(m._coin, 2 * m.hashes),
+        lambda m: _flips(m._noise, 2 * m.hashes),
         one_value=True,
     ),
     Protocol(
         "rappor-narrow",
         lambda epsilon, domain: fd.RAPPOR(epsilon=epsilon, domain=domain, bits=5, cohorts=4, salt=3),
-        lambda m: _flips(m._coin, 2 * m.hashes),
+        lambda m: _flips(m._noise, 2 * m.hashes),
         lambda m, x: laws.rappor(m.p, m.q, m.filters(), x),
         one_value=True,
         unbiased=False,  # too few bits for the domains of those tests

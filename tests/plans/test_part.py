@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -75,6 +77,43 @@ def test_results__are_of_the_stated_types(part):
     made = part.randomize([pa.array([values[kind]] * 5, kind) for kind in kinds], part.stream(rng))
     assert [column.type for column in made] == part.result_types(kinds)
     assert [len(column) for column in made] == [5] * len(part.columns)
+
+
+KINDS = [
+    *(pa.int8(), pa.int64(), pa.uint16(), pa.float32(), pa.float64(), pa.bool_(), pa.string(), pa.large_string()),
+    *(pa.string_view(), pa.dictionary(pa.int8(), pa.string()), pa.run_end_encoded(pa.int32(), pa.int64())),
+]
+GROUPS = {
+    "points": {"mechanism": "planar_laplace", "epsilon": "0.7/km", "unit": "km", "coordinates": "plane"},
+    "globe": {"mechanism": "planar_laplace", "epsilon": "ln(2)/500m", "coordinates": "latlon"},
+    "origin": {"mechanism": "planar_laplace", "epsilon": "ln(2)/500m", "origin": [1, 2]},
+} | {
+    " ".join([name, word, *more.values()]): {"mechanism": word, "epsilon": 1.0, "domains": {"x": domain, "y": domain}}
+    | more
+    for word, more in (
+        *(("krr", {}), ("split", {}), ("sample", {}), ("sample_and_fake", {}), ("split", {"protocol": "oue"})),
+        ("krr", {"out_of_domain": "uniform"}),
+    )
+    for name, domain in (("labels", ["a", "b"]), ("codes", 300), ("numbers", [1, 70_000]))
+}
+
+
+@pytest.mark.parametrize("given", GROUPS.values(), ids=GROUPS)
+def test_types_of_groups__are_those_of_the_reports_of_no_records(given):
+    """For every type, also those that are refused: the types are stated, and never tried out."""
+    (part,) = fd.Plan(columns={}, groups=[{"columns": ["x", "y"]} | given]).parts
+    outcomes = set()
+    for kinds in itertools.product(KINDS, (pa.int64(), pa.float32(), pa.string())):
+        try:
+            made = part.randomize([pa.nulls(0, kind) for kind in kinds], fd.Rng.unsafe_seed(1))
+        except fd.FastDPError:
+            with pytest.raises(fd.FastDPError):
+                part.result_types(list(kinds))
+            outcomes.add("refused")
+        else:
+            assert part.result_types(list(kinds)) == [column.type for column in made], kinds
+            outcomes.add("taken")
+    assert outcomes == {"refused", "taken"}
 
 
 def test_streams__of_parts_are_apart():

@@ -68,6 +68,12 @@ def _on_grid(value, steps_per_unit, grid):
 
 
 @inlined
+def _clamp(value, low, high):
+    value = low if value < low else value
+    return high if value > high else value
+
+
+@inlined
 def _trouble(value):
     """Flags of NaN and infinity, without a branch."""
     rest = value - value
@@ -81,18 +87,15 @@ def add_floats(values, noise, steps_per_unit, grid, low, high, least, most, out)
     Pre:  grid is a power of two and steps_per_unit its inverse; low and high are multiples of grid or infinite; least
           and most are finite numbers of out's type, multiples of grid, inside [low, high].
     Post: every output is a multiple of grid; the result is the NOT_A_NUMBER and INFINITE flags of the values, and
-          outputs are of no meaning if it is not acceptable.
+          outputs are meaningless if it is not acceptable.
     """
     trouble = np.uint8(0)
     for i in range(out.size):
         value = np.float64(values[i])
         trouble |= _trouble(value)
-        value = _on_grid(value, steps_per_unit, grid)
-        value = low if value < low else value
-        value = high if value > high else value
+        value = _clamp(_on_grid(value, steps_per_unit, grid), low, high)
         total = value + np.float64(noise[i]) * grid
-        total = least if total < least else total
-        out[i] = most if total > most else total
+        out[i] = _clamp(total, least, most)
     return trouble
 
 
@@ -107,12 +110,9 @@ def add_floats_folded(values, noise, steps_per_unit, grid, low, high, least, mos
     for i in range(out.size):
         value = np.float64(values[i])
         trouble |= _trouble(value)
-        value = _on_grid(value, steps_per_unit, grid)
-        value = low if value < low else value
-        value = high if value > high else value
+        value = _clamp(_on_grid(value, steps_per_unit, grid), low, high)
         place = value - low + np.float64(noise[i]) * grid
         place -= np.floor(place / period) * period
         total = low + (place if place * 2.0 <= period else period - place)
-        total = least if total < least else total
-        out[i] = most if total > most else total
+        out[i] = _clamp(total, least, most)
     return trouble

@@ -6,13 +6,21 @@ import numpy as np
 
 from fastdp.kernels.jit import inlined, kernel
 from fastdp.kernels.stream.bernoulli import draw_bernoulli_exp_ratio
-from fastdp.kernels.stream.keystream import GROUP_BLOCKS
-from fastdp.kernels.stream.words import draw_below, next_word, open_consecutive, select_private
+from fastdp.kernels.stream.lanes import private_draws
+from fastdp.kernels.stream.words import draw_below, next_word
 
 LARGEST_STEP = np.uint64(15)
 
 _U = np.uint64
 _ZERO, _ONE, _TWO = _U(0), _U(1), _U(2)
+
+
+@inlined
+def _draw_sign(magnitude, key, work, blocks):
+    """A magnitude with a random sign, and whether it counts: a negative zero does not."""
+    negative = next_word(key, work, blocks) & _ONE
+    noise = np.int64(magnitude)
+    return (noise if negative == _ZERO else -noise), negative == _ZERO or magnitude != _ZERO
 
 
 @inlined
@@ -29,11 +37,9 @@ def _draw_laplace(rate, shift, key, work, blocks):
             while draw_bernoulli_exp_ratio(_ONE, _ONE, key, work, blocks):
                 whole += _ONE
             magnitude = whole * (scale // rate) + (whole * (scale % rate) + fraction) // rate
-            negative = next_word(key, work, blocks) & _ONE
-            if negative == _ZERO:
-                return np.int64(magnitude)
-            if magnitude != _ZERO:
-                return -np.int64(magnitude)
+            noise, counts = _draw_sign(magnitude, key, work, blocks)
+            if counts:
+                return noise
 
 
 @inlined
@@ -89,11 +95,14 @@ def _draw_stairs(rate, shift, steps, tread, key, work, blocks):
         if place < tread or _draw_whole_bernoulli_exp(rate, shift, key, work, blocks):
             while _draw_whole_bernoulli_exp(rate, shift, key, work, blocks):
                 place += steps
-            negative = next_word(key, work, blocks) & _ONE
-            if negative == _ZERO:
-                return np.int64(place)
-            if place != _ZERO:
-                return -np.int64(place)
+            noise, counts = _draw_sign(place, key, work, blocks)
+            if counts:
+                return noise
+
+
+@private_draws
+def _fill_stairs(i, key, work, blocks, rates, shifts, steps, treads):
+    return _draw_stairs(rates[i], shifts[i], steps[i], treads[i], key, work, blocks)
 
 
 @kernel
@@ -105,12 +114,12 @@ def fill_stairs_each(key, start, rates, shifts, steps, treads, scratch, out):
     Post: each draw is within 2**-100 of its law in statistical distance.
     Bits: the private stream of slot start + i.
     """
-    work, blocks = scratch.work, scratch.blocks
-    for base in range(0, out.size, GROUP_BLOCKS):
-        open_consecutive(key, start + _U(base), work, blocks)
-        for i in range(base, min(base + GROUP_BLOCKS, out.size)):
-            select_private(start + _U(i), i - base, work)
-            out[i] = _draw_stairs(rates[i], shifts[i], steps[i], treads[i], key, work, blocks)
+    _fill_stairs(key, start, scratch, out, rates, shifts, steps, treads)
+
+
+@private_draws
+def _fill_laplace(i, key, work, blocks, rates, shifts):
+    return _draw_laplace(rates[i], shifts[i], key, work, blocks)
 
 
 @kernel
@@ -121,12 +130,12 @@ def fill_laplace_each(key, start, rates, shifts, scratch, out):
     Post: each draw is within 2**-100 of its law in statistical distance.
     Bits: the private stream of slot start + i.
     """
-    work, blocks = scratch.work, scratch.blocks
-    for base in range(0, out.size, GROUP_BLOCKS):
-        open_consecutive(key, start + _U(base), work, blocks)
-        for i in range(base, min(base + GROUP_BLOCKS, out.size)):
-            select_private(start + _U(i), i - base, work)
-            out[i] = _draw_laplace(rates[i], shifts[i], key, work, blocks)
+    _fill_laplace(key, start, scratch, out, rates, shifts)
+
+
+@private_draws
+def _fill_gaussian(i, key, work, blocks, sigmas, shifts):
+    return _draw_gaussian(sigmas[i], shifts[i], key, work, blocks)
 
 
 @kernel
@@ -137,9 +146,4 @@ def fill_gaussian_each(key, start, sigmas, shifts, scratch, out):
     Post: each draw is within 2**-100 of its law in statistical distance.
     Bits: the private stream of slot start + i.
     """
-    work, blocks = scratch.work, scratch.blocks
-    for base in range(0, out.size, GROUP_BLOCKS):
-        open_consecutive(key, start + _U(base), work, blocks)
-        for i in range(base, min(base + GROUP_BLOCKS, out.size)):
-            select_private(start + _U(i), i - base, work)
-            out[i] = _draw_gaussian(sigmas[i], shifts[i], key, work, blocks)
+    _fill_gaussian(key, start, scratch, out, sigmas, shifts)

@@ -6,10 +6,19 @@ import numpy as np
 
 from fastdp.kernels.cell_tables import draw_cell, leave_tail
 from fastdp.kernels.jit import kernel
-from fastdp.kernels.stream.keystream import GROUP_BLOCKS
-from fastdp.kernels.stream.words import draw_below, open_consecutive, select_private
+from fastdp.kernels.stream.lanes import private_draws
+from fastdp.kernels.stream.words import draw_below
 
-_U = np.uint64
+
+@private_draws
+def _fill_pieces(_i, key, work, blocks, table, first_step, steps):
+    """A piece by the table, and a uniform step of it."""
+    cell, wrapped = leave_tail(draw_cell(table, key, work, blocks), table, key, work, blocks)
+    side = 0 if cell >= 0 else 1
+    piece = cell if cell >= 0 else ~cell
+    within = np.int64(draw_below(steps[side, piece], key, work, blocks))
+    magnitude = first_step[side, piece] + wrapped + within
+    return magnitude if side == 0 else -magnitude
 
 
 @kernel
@@ -22,14 +31,4 @@ def fill_stairs(key, start, table, first_step, steps, scratch, out):
           negatives of first_step[1, v] + [0, steps[1, v]); the table's wrap is in steps.
     Bits: the private stream of slot start + i.
     """
-    work, blocks = scratch.work, scratch.blocks
-    for base in range(0, out.size, GROUP_BLOCKS):
-        open_consecutive(key, start + _U(base), work, blocks)
-        for i in range(base, min(base + GROUP_BLOCKS, out.size)):
-            select_private(start + _U(i), i - base, work)
-            cell, wrapped = leave_tail(draw_cell(table, key, work, blocks), table, key, work, blocks)
-            side = 0 if cell >= 0 else 1
-            piece = cell if cell >= 0 else ~cell
-            within = np.int64(draw_below(steps[side, piece], key, work, blocks))
-            magnitude = first_step[side, piece] + wrapped + within
-            out[i] = magnitude if side == 0 else -magnitude
+    _fill_pieces(key, start, scratch, out, table, first_step, steps)

@@ -16,19 +16,11 @@ import numpy as np
 
 from fastdp.kernels.cell_tables import AMBIGUOUS, draw_residue, leave_tail, look_up
 from fastdp.kernels.jit import inlined, kernel
-from fastdp.kernels.stream.keystream import GROUP_BLOCKS, fill_plane
-from fastdp.kernels.stream.words import (
-    COINS,
-    HALVES,
-    TILE,
-    find_flagged,
-    locate,
-    open_privates,
-    select_private,
-)
+from fastdp.kernels.stream.lanes import FULL, enqueue, private_lanes
+from fastdp.kernels.stream.words import COINS, HALVES, fill_tile, find_flagged, locate
 
 UNDECIDED = -128
-"""A byte entry that says AMBIGUOUS."""
+"""The byte that stands for AMBIGUOUS."""
 
 _U = np.uint64
 _F = np.float32
@@ -63,22 +55,18 @@ def fill_digits(curve, out):
         out[half] = UNDECIDED if _F(place - _F(digit)) >= curve[4] else digit
 
 
-@kernel
-def _finish_pending(count, coarse, fine, key, scratch, out):
-    """Finish up to sixteen flagged lanes; their slots wait in ``scratch.work[32:48]``."""
+@private_lanes
+def _finish(lane, key, work, blocks, coarse, fine, out):
+    """Decide the cell and the digit of a flagged lane."""
     m = np.int64(coarse.law[0])
-    work, blocks, pending = scratch.work, scratch.blocks, scratch.pending
-    open_privates(key, work, blocks)
-    for i in range(count):
-        select_private(work[32 + i], i, work)
-        cell, digit = pending[i, 1], pending[i, 2]
-        if cell == UNDECIDED:
-            cell = draw_residue(coarse, key, work, blocks)
-        cell, wrapped = leave_tail(cell, coarse, key, work, blocks)
-        if digit == AMBIGUOUS:
-            digit = draw_residue(fine, key, work, blocks)
-        magnitude = (((cell if cell >= 0 else ~cell) + wrapped) << m) + digit
-        out[pending[i, 0]] = magnitude if cell >= 0 else ~magnitude
+    place, cell, digit = lane[0], lane[1], lane[2]
+    if cell == UNDECIDED:
+        cell = draw_residue(coarse, key, work, blocks)
+    cell, wrapped = leave_tail(cell, coarse, key, work, blocks)
+    if digit == AMBIGUOUS:
+        digit = draw_residue(fine, key, work, blocks)
+    magnitude = (((cell if cell >= 0 else ~cell) + wrapped) << m) + digit
+    out[place] = magnitude if cell >= 0 else ~magnitude
 
 
 @kernel
@@ -92,25 +80,17 @@ def fill_digit_noise(key, start, coarse, fine, coarse_bytes, curve, scratch, out
     Bits: out[i] reads the half-word planes at slot start + i, and the private stream of that slot.
     """
     m = np.int64(coarse.law[0])
-    counters = scratch.work[16:32]
-    waiting = 0
-    done = 0
+    waiting = done = 0
     while done < out.size:
         slot, tile, lane, count = locate(start, done, out.size)
-        fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
-        fill_plane(key, COINS, tile * _U(TILE // 512), counters, scratch.coins_raw)
+        fill_tile(key, HALVES, tile, scratch, scratch.halves_raw)
+        fill_tile(key, COINS, tile, scratch, scratch.coins_raw)
         look_up(scratch.halves[lane : lane + count], coarse_bytes, np.uint16(0), scratch.found)
         _combine(scratch.found, scratch.coins[lane : lane + count], m, curve, scratch.flags, out[done : done + count])
         for i in range(find_flagged(scratch, count)):
             place = scratch.places[i]
-            scratch.pending[waiting, 0] = done + place
-            scratch.pending[waiting, 1] = np.int64(scratch.found[place])
-            scratch.pending[waiting, 2] = np.int64(fine.cells[scratch.coins[lane + place]])
-            scratch.work[32 + waiting] = slot + _U(place)
-            waiting += 1
-            if waiting == GROUP_BLOCKS:
-                _finish_pending(waiting, coarse, fine, key, scratch, out)
-                waiting = 0
+            cell, digit = np.int64(scratch.found[place]), np.int64(fine.cells[scratch.coins[lane + place]])
+            enqueue(waiting, slot + _U(place), done + place, scratch, cell, digit)
+            waiting = _finish(waiting + 1, FULL, key, scratch, coarse, fine, out)
         done += count
-    if waiting > 0:
-        _finish_pending(waiting, coarse, fine, key, scratch, out)
+    _finish(waiting, 1, key, scratch, coarse, fine, out)

@@ -16,7 +16,7 @@ def add_reports(reports, centre, least, most, sums):
     """Add the reports' distances from ``centre`` to ``sums[0]``, and the squares of these to ``sums[1]``.
 
     Pre:  sums is float64[2, LANES]; what counts is the sum of a row.
-    Post: the result is IMPOSSIBLE if any report is not in [least, most], NaN included; sums are then of no meaning.
+    Post: the result is IMPOSSIBLE if any report is not in [least, most], NaN included; sums are then meaningless.
     """
     bad = np.uint8(0)
     whole = reports.size // LANES * LANES

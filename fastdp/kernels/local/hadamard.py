@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from fastdp.kernels.jit import inlined, kernel
-from fastdp.kernels.stream.keystream import GROUP_BLOCKS, GROUP_WORDS, fill_plane
-from fastdp.kernels.stream.words import HALVES, TILE, find_flagged, locate, next_word, open_privates, select_private
+from fastdp.kernels.stream.lanes import FULL, enqueue, private_lanes
+from fastdp.kernels.stream.words import HALVES, fill_tile, find_flagged, locate, next_word
 
 OUT_OF_DOMAIN = 1
 
@@ -41,19 +41,15 @@ def _respond(halves, draws, codes, k, edge, mask, flags, out):
     return bad
 
 
-@kernel
-def _finish_pending(count, high, low, key, scratch, codes, out):
-    """Finish up to sixteen flagged lanes, written as if their coins were tails."""
-    work, blocks, pending = scratch.work, scratch.blocks, scratch.pending
-    open_privates(key, work, blocks)
-    for i in range(count):
-        select_private(work[32 + i], i, work)
-        place = pending[i, 0]
-        first = ((high >> _U(48)) << _U(48)) | (next_word(key, work, blocks) >> _U(16))
-        heads = first < high or (first == high and next_word(key, work, blocks) < low)
-        if heads:
-            row = np.int64(codes[place]) + 1
-            out[place] ^= row & -row
+@private_lanes
+def _finish(lane, key, work, blocks, high, low, codes, out):
+    """Toss the coin of a flagged lane, whose index was written as if it were tails."""
+    place = lane[0]
+    first = ((high >> _U(48)) << _U(48)) | (next_word(key, work, blocks) >> _U(16))
+    heads = first < high or (first == high and next_word(key, work, blocks) < low)
+    if heads:
+        row = np.int64(codes[place]) + 1
+        out[place] ^= row & -row
 
 
 @kernel
@@ -64,35 +60,27 @@ def fill_hadamard(key, start, high, low, k, mask, plane, draws_raw, draws, codes
           holds the words of ``plane`` for a tile, draws_raw is the same memory as uint32.
     Post: out[i] is uniform on the indices below K at which row codes[i] + 1 of the Hadamard matrix is 1, with
           probability threshold / 2**128, else on those at which it is -1; the result is OUT_OF_DOMAIN if any code is
-          not in [0, k), and outputs are then of no meaning.
+          not in [0, k), and outputs are then meaningless.
     Bits: out[i] reads the half-word plane and ``plane`` at slot start + i, and the private stream of that slot where
           the half word equals the threshold's.
     """
-    counters = scratch.work[16:32]
     edge = np.uint16(high >> _U(48))
-    groups = _U(draws_raw.size // GROUP_WORDS)
     bad = np.uint8(0)
-    waiting = 0
-    done = 0
+    waiting = done = 0
     while done < out.size:
         slot, tile, lane, count = locate(start, done, out.size)
-        fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
-        fill_plane(key, plane, tile * groups, counters, draws_raw)
+        fill_tile(key, HALVES, tile, scratch, scratch.halves_raw)
+        fill_tile(key, plane, tile, scratch, draws_raw)
         halves, words = scratch.halves[lane : lane + count], draws[lane : lane + count]
         bad |= _respond(
             halves, words, codes[done : done + count], k, edge, mask, scratch.flags, out[done : done + count]
         )
         for i in range(find_flagged(scratch, count)):
             place = scratch.places[i]
-            scratch.pending[waiting, 0] = done + place
-            scratch.work[32 + waiting] = slot + _U(place)
-            waiting += 1
-            if waiting == GROUP_BLOCKS:
-                _finish_pending(waiting, high, low, key, scratch, codes, out)
-                waiting = 0
+            enqueue(waiting, slot + _U(place), done + place, scratch, 0)
+            waiting = _finish(waiting + 1, FULL, key, scratch, high, low, codes, out)
         done += count
-    if waiting > 0 and not bad:
-        _finish_pending(waiting, high, low, key, scratch, codes, out)
+    _finish(waiting, 1, key, scratch, high, low, codes, out)
     return bad
 
 

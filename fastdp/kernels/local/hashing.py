@@ -12,17 +12,8 @@ import numpy as np
 
 from fastdp.kernels.jit import inlined, kernel
 from fastdp.kernels.local.krr import KEEP, UNDECIDED, draw_entries, finish_entry
-from fastdp.kernels.stream.keystream import GROUP_BLOCKS, fill_plane
-from fastdp.kernels.stream.words import (
-    EIGHTHS,
-    HALVES,
-    TILE,
-    draw_below,
-    find_flagged,
-    locate,
-    open_privates,
-    select_private,
-)
+from fastdp.kernels.stream.lanes import FULL, enqueue, private_lanes
+from fastdp.kernels.stream.words import EIGHTHS, HALVES, draw_below, fill_tile, find_flagged, locate
 
 FACTORS = np.uint32(100)
 """Plane of 32-bit words: the lower halves of seeds."""
@@ -77,11 +68,10 @@ def _respond(found, factors, offsets, codes, k, g, flags, seeds, out):
 
 @inlined
 def _draw_tile(key, tile, lane, count, bits, edge, slope, shift, margin, scratch):
-    """Write to scratch.found what the draws of a tile's lanes say."""
-    counters = scratch.work[16:32]
-    fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
+    """Write the outcomes of a tile's draws to scratch.found."""
+    fill_tile(key, HALVES, tile, scratch, scratch.halves_raw)
     if bits > _U(16):
-        fill_plane(key, EIGHTHS, tile * _U(TILE // 1024), counters, scratch.coins_raw[:256])
+        fill_tile(key, EIGHTHS, tile, scratch, scratch.coins_raw[:256])
     halves, eighths = scratch.halves[lane : lane + count], scratch.bytes[lane : lane + count]
     draw_entries(halves, eighths, bits, edge, slope, shift, margin, scratch.found[:count])
 
@@ -93,20 +83,16 @@ def _draw_at(place, lane, bits, scratch):
     return (draw << 8) | np.int64(scratch.bytes[lane + place]) if bits > _U(16) else draw
 
 
-@kernel
-def _finish_pending(count, bits, high, low, edge, slope, shift, g, key, scratch, codes, seeds, out):
-    """Finish up to sixteen flagged lanes; their slots wait in ``scratch.work[32:48]``."""
-    work, blocks, pending = scratch.work, scratch.blocks, scratch.pending
-    open_privates(key, work, blocks)
-    for i in range(count):
-        select_private(work[32 + i], i, work)
-        place, draw = pending[i, 0], _U(pending[i, 1])
-        entry = finish_entry(draw, bits, high, low, edge, slope, shift, key, work, blocks)
-        if entry == KEEP:
-            seed = seeds[place]
-            out[place] = _hash_line(np.uint32(seed), np.uint32(seed >> _U(32)), codes[place], g)
-        else:
-            out[place] = entry
+@private_lanes
+def _finish(lane, key, work, blocks, bits, high, low, edge, slope, shift, g, codes, seeds, out):
+    """The report of a flagged lane: the hash by its seed, or another."""
+    place, draw = lane[0], _U(lane[1])
+    entry = finish_entry(draw, bits, high, low, edge, slope, shift, key, work, blocks)
+    if entry == KEEP:
+        seed = seeds[place]
+        out[place] = _hash_line(np.uint32(seed), np.uint32(seed >> _U(32)), codes[place], g)
+    else:
+        out[place] = entry
 
 
 @kernel
@@ -115,20 +101,18 @@ def fill_hashed(key, start, bits, high, low, slope, shift, margin, k, g, codes, 
 
     Pre:  bounds and so on as built by ``fastdp.laws.local.krr`` for g values; offsets is uint32[1024] of scratch.
     Post: seeds[i] is uniform, and out[i] is the hash of codes[i] by it, randomized as in fill_krr; the result is
-          OUT_OF_DOMAIN if any code is not in [0, k), and outputs are then of no meaning.
+          OUT_OF_DOMAIN if any code is not in [0, k), and outputs are then meaningless.
     Bits: the planes of seeds and what fill_krr reads at slot start + i.
     """
-    counters = scratch.work[16:32]
+    bad = np.uint8(0)
     edge = high[0] >> (_U(64) - bits)
     buckets = np.uint32(g)
-    bad = np.uint8(0)
-    waiting = 0
-    done = 0
+    waiting = done = 0
     while done < out.size:
         slot, tile, lane, count = locate(start, done, out.size)
+        fill_tile(key, FACTORS, tile, scratch, scratch.words)
+        fill_tile(key, OFFSETS, tile, scratch, offsets)
         _draw_tile(key, tile, lane, count, bits, edge, slope, shift, margin, scratch)
-        fill_plane(key, FACTORS, tile * _U(TILE // 256), counters, scratch.words)
-        fill_plane(key, OFFSETS, tile * _U(TILE // 256), counters, offsets)
         bad |= _respond(
             scratch.found,
             scratch.words[lane : lane + count],
@@ -142,16 +126,12 @@ def fill_hashed(key, start, bits, high, low, slope, shift, margin, k, g, codes, 
         )
         for i in range(find_flagged(scratch, count)):
             place = scratch.places[i]
-            scratch.pending[waiting, 0] = done + place
-            scratch.pending[waiting, 1] = _draw_at(place, lane, bits, scratch)
-            scratch.work[32 + waiting] = slot + _U(place)
-            waiting += 1
-            if waiting == GROUP_BLOCKS:
-                _finish_pending(waiting, bits, high, low, edge, slope, shift, buckets, key, scratch, codes, seeds, out)
-                waiting = 0
+            enqueue(waiting, slot + _U(place), done + place, scratch, _draw_at(place, lane, bits, scratch))
+            waiting = _finish(
+                waiting + 1, FULL, key, scratch, bits, high, low, edge, slope, shift, buckets, codes, seeds, out
+            )
         done += count
-    if waiting > 0:
-        _finish_pending(waiting, bits, high, low, edge, slope, shift, buckets, key, scratch, codes, seeds, out)
+    _finish(waiting, 1, key, scratch, bits, high, low, edge, slope, shift, buckets, codes, seeds, out)
     return bad
 
 
@@ -182,27 +162,22 @@ def _respond_in_cohorts(found, words, codes, k, g, cohorts, chosen, uneven, flag
     return bad
 
 
-@kernel
-def _finish_cohorts(count, bits, high, low, edge, slope, shift, polynomials, g, uneven, key, scratch, codes, out):
-    """Finish up to sixteen flagged lanes: an uneven cohort first, then an undecided entry."""
-    work, blocks, pending = scratch.work, scratch.blocks, scratch.pending
+@private_lanes
+def _finish_cohorts(lane, key, work, blocks, bits, high, low, edge, slope, shift, polynomials, g, uneven, codes, out):
+    """The report of a flagged lane: an uneven cohort first, then an undecided entry."""
     cohorts = polynomials.shape[1]
-    open_privates(key, work, blocks)
-    for i in range(count):
-        select_private(work[32 + i], i, work)
-        place, entry = pending[i, 0], pending[i, 2]
-        product = _U(pending[i, 1]) * _U(cohorts)
-        cohort = np.int64(product >> _U(32))
-        if np.uint32(product) < uneven:
-            cohort = np.int64(draw_below(_U(cohorts), key, work, blocks))
-        if entry == UNDECIDED:
-            draw = _U(pending[i, 3])
-            entry = finish_entry(draw, bits, high, low, edge, slope, shift, key, work, blocks)
-        if entry == KEEP:
-            code = _U(np.int64(codes[place])) & _U(0xFFFFFF)
-            square, factor, offset = polynomials[0, cohort], polynomials[1, cohort], polynomials[2, cohort]
-            entry = np.int64(_hash_polynomial(square, factor, offset, code, g))
-        out[place] = np.uint32(cohort * np.int64(g) + entry)
+    place, word, entry, draw = lane[0], _U(lane[1]), lane[2], _U(lane[3])
+    product = word * _U(cohorts)
+    cohort = np.int64(product >> _U(32))
+    if np.uint32(product) < uneven:
+        cohort = np.int64(draw_below(_U(cohorts), key, work, blocks))
+    if entry == UNDECIDED:
+        entry = finish_entry(draw, bits, high, low, edge, slope, shift, key, work, blocks)
+    if entry == KEEP:
+        code = _U(np.int64(codes[place])) & _U(0xFFFFFF)
+        square, factor, offset = polynomials[0, cohort], polynomials[1, cohort], polynomials[2, cohort]
+        entry = np.int64(_hash_polynomial(square, factor, offset, code, g))
+    out[place] = np.uint32(cohort * np.int64(g) + entry)
 
 
 @kernel
@@ -212,40 +187,35 @@ def fill_in_cohorts(key, start, bits, high, low, slope, shift, margin, k, g, pol
     Pre:  as fill_hashed; polynomials is uint32[3, C], below the prime; C * g <= 2**32 and k <= 2**24;
           chosen is uint32[3, 1024] of scratch.
     Post: the cohort is uniform and the hash of codes[i] by its polynomial is randomized as in fill_krr; the result is
-          OUT_OF_DOMAIN if any code is not in [0, k), and outputs are then of no meaning.
+          OUT_OF_DOMAIN if any code is not in [0, k), and outputs are then meaningless.
     Bits: the plane of cohorts and what fill_krr reads at slot start + i.
     """
-    counters = scratch.work[16:32]
     edge = high[0] >> (_U(64) - bits)
     cohorts = _U(polynomials.shape[1])
     uneven = np.uint32(_U(1 << 32) % cohorts)
     bad = np.uint8(0)
-    waiting = 0
-    done = 0
+    waiting = done = 0
     while done < out.size:
         slot, tile, lane, count = locate(start, done, out.size)
         _draw_tile(key, tile, lane, count, bits, edge, slope, shift, margin, scratch)
-        fill_plane(key, COHORTS, tile * _U(TILE // 256), counters, scratch.words)
+        fill_tile(key, COHORTS, tile, scratch, scratch.words)
         words, target = scratch.words[lane : lane + count], out[done : done + count]
         source = codes[done : done + count]
         _find_polynomials(words, polynomials, chosen)
         bad |= _respond_in_cohorts(scratch.found, words, source, k, g, cohorts, chosen, uneven, scratch.flags, target)
         for i in range(find_flagged(scratch, count)):
             place = scratch.places[i]
-            scratch.pending[waiting, 0] = done + place
-            scratch.pending[waiting, 1] = words[place]
-            scratch.pending[waiting, 2] = scratch.found[place]
-            scratch.pending[waiting, 3] = _draw_at(place, lane, bits, scratch)
-            scratch.work[32 + waiting] = slot + _U(place)
-            waiting += 1
-            if waiting == GROUP_BLOCKS:
-                _finish_cohorts(
-                    waiting, bits, high, low, edge, slope, shift, polynomials, g, uneven, key, scratch, codes, out
-                )
-                waiting = 0
+            word, entry, draw = (
+                np.int64(words[place]),
+                np.int64(scratch.found[place]),
+                _draw_at(place, lane, bits, scratch),
+            )
+            enqueue(waiting, slot + _U(place), done + place, scratch, word, entry, draw)
+            waiting = _finish_cohorts(
+                waiting + 1, FULL, key, scratch, bits, high, low, edge, slope, shift, polynomials, g, uneven, codes, out
+            )
         done += count
-    if waiting > 0:
-        _finish_cohorts(waiting, bits, high, low, edge, slope, shift, polynomials, g, uneven, key, scratch, codes, out)
+    _finish_cohorts(waiting, 1, key, scratch, bits, high, low, edge, slope, shift, polynomials, g, uneven, codes, out)
     return bad
 
 

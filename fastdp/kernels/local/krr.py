@@ -11,19 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from fastdp.kernels.jit import inlined, kernel
-from fastdp.kernels.stream.keystream import GROUP_BLOCKS, fill_plane
-from fastdp.kernels.stream.words import (
-    EIGHTHS,
-    HALVES,
-    TILE,
-    WORDS,
-    draw_below,
-    find_flagged,
-    locate,
-    next_word,
-    open_privates,
-    select_private,
-)
+from fastdp.kernels.stream.lanes import FULL, enqueue, private_lanes
+from fastdp.kernels.stream.words import EIGHTHS, HALVES, WORDS, draw_below, fill_tile, find_flagged, locate, next_word
 
 KEEP = -1
 UNDECIDED = -2
@@ -73,7 +62,7 @@ def _invert_wide(halves, eighths, codes, last, edge, slope, shift, margin, flags
 
 @inlined
 def draw_entries(halves, eighths, bits, edge, slope, shift, margin, found):
-    """Write what each draw says, for protocols that keep something else than a code: KEEP, a report, or UNDECIDED."""
+    """Write the outcome of each draw, for protocols that keep other things than codes: KEEP, a report, or UNDECIDED."""
     after, one = _W(edge + _U(1)), _U(1) << shift
     close, below = one - margin, one - _U(1)
     narrow_close, narrow_below = _W(close), _W(below)
@@ -113,19 +102,15 @@ def finish_entry(draw, bits, bounds_high, bounds_low, edge, slope, shift, key, w
     return report
 
 
-@kernel
-def _finish_pending(count, bits, bounds_high, bounds_low, edge, slope, shift, key, scratch, codes, out):
-    """Finish up to sixteen flagged lanes; their slots wait in ``scratch.work[32:48]``."""
-    work, blocks, pending = scratch.work, scratch.blocks, scratch.pending
-    open_privates(key, work, blocks)
-    for i in range(count):
-        select_private(work[32 + i], i, work)
-        place, draw = pending[i, 0], _U(pending[i, 1])
-        entry = finish_entry(draw, bits, bounds_high, bounds_low, edge, slope, shift, key, work, blocks)
-        if entry == KEEP:
-            out[place] = codes[place]
-        else:
-            out[place] = entry
+@private_lanes
+def _finish(lane, key, work, blocks, bits, bounds_high, bounds_low, edge, slope, shift, codes, out):
+    """The report of a flagged lane by 128 bits."""
+    place, draw = lane[0], _U(lane[1])
+    entry = finish_entry(draw, bits, bounds_high, bounds_low, edge, slope, shift, key, work, blocks)
+    if entry == KEEP:
+        out[place] = codes[place]
+    else:
+        out[place] = entry
 
 
 @kernel
@@ -135,55 +120,46 @@ def fill_krr(key, start, bits, bounds_high, bounds_low, slope, shift, margin, co
     Pre:  k + 1 bounds out of 2**128, slope, shift and margin for draws of ``bits`` (16 or 24) as built by
           ``fastdp.laws.local.krr``; codes and out are of the same unsigned type, and last is k - 1 in that type.
     Post: out[i] is codes[i] with probability bounds[0] / 2**128, else report x with (bounds[x+1] - bounds[x]) / 2**128;
-          the result is OUT_OF_DOMAIN if any code is not in [0, k), and outputs are then of no meaning.
+          the result is OUT_OF_DOMAIN if any code is not in [0, k), and outputs are then meaningless.
     Bits: out[i] reads the half-word plane, and for 24 bits the byte plane, at slot start + i, and the private stream of
           that slot. Which lanes are finished late depends on the random bits alone.
     """
-    counters = scratch.work[16:32]
     edge = bounds_high[0] >> (_U(64) - bits)
     is_wide = bits > _U(16)
     bad = np.uint8(0)
-    waiting = 0
-    done = 0
+    waiting = done = 0
     while done < out.size:
         slot, tile, lane, count = locate(start, done, out.size)
-        fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
+        fill_tile(key, HALVES, tile, scratch, scratch.halves_raw)
         halves, eighths = scratch.halves[lane : lane + count], scratch.bytes[lane : lane + count]
         source, target = codes[done : done + count], out[done : done + count]
         if is_wide:
-            fill_plane(key, EIGHTHS, tile * _U(TILE // 1024), counters, scratch.coins_raw[:256])
+            fill_tile(key, EIGHTHS, tile, scratch, scratch.coins_raw[:256])
             bad |= _invert_wide(halves, eighths, source, last, edge, slope, shift, margin, scratch.flags, target)
         else:
             bad |= _invert(halves, source, last, edge, slope, shift, margin, scratch.flags, target)
         for i in range(find_flagged(scratch, count)):
             place = scratch.places[i]
             draw = (np.int64(halves[place]) << 8) | np.int64(eighths[place]) if is_wide else np.int64(halves[place])
-            scratch.pending[waiting, 0] = done + place
-            scratch.pending[waiting, 1] = draw
-            scratch.work[32 + waiting] = slot + _U(place)
-            waiting += 1
-            if waiting == GROUP_BLOCKS:
-                _finish_pending(waiting, bits, bounds_high, bounds_low, edge, slope, shift, key, scratch, codes, out)
-                waiting = 0
+            enqueue(waiting, slot + _U(place), done + place, scratch, draw)
+            waiting = _finish(
+                waiting + 1, FULL, key, scratch, bits, bounds_high, bounds_low, edge, slope, shift, codes, out
+            )
         done += count
-    if waiting > 0:
-        _finish_pending(waiting, bits, bounds_high, bounds_low, edge, slope, shift, key, scratch, codes, out)
+    _finish(waiting, 1, key, scratch, bits, bounds_high, bounds_low, edge, slope, shift, codes, out)
     return bad
 
 
-@kernel
-def _finish_large(count, keep_high, keep_low, k, key, scratch, codes, out):
-    work, blocks, pending = scratch.work, scratch.blocks, scratch.pending
-    open_privates(key, work, blocks)
-    for i in range(count):
-        select_private(work[32 + i], i, work)
-        place = pending[i, 0]
-        first = (_U(pending[i, 1]) << _U(48)) | (next_word(key, work, blocks) >> _U(16))
-        kept = first < keep_high or (first == keep_high and next_word(key, work, blocks) < keep_low)
-        if kept:
-            out[place] = codes[place]
-        else:
-            out[place] = np.int64(draw_below(k, key, work, blocks))
+@private_lanes
+def _finish_large(lane, key, work, blocks, keep_high, keep_low, k, codes, out):
+    """The report of a flagged lane: a coin of 128 bits, and a uniform value."""
+    place, half = lane[0], _U(lane[1])
+    first = (half << _U(48)) | (next_word(key, work, blocks) >> _U(16))
+    kept = first < keep_high or (first == keep_high and next_word(key, work, blocks) < keep_low)
+    if kept:
+        out[place] = codes[place]
+    else:
+        out[place] = np.int64(draw_below(k, key, work, blocks))
 
 
 @kernel
@@ -193,17 +169,15 @@ def fill_krr_large(key, start, keep_high, keep_low, k, codes, scratch, out):
     Pre:  1 <= k < 2**32; keep = keep_high * 2**64 + keep_low.
     Bits: also the word plane at slot start + i. Words that would make k-ths of 2**32 uneven are drawn anew.
     """
-    counters = scratch.work[16:32]
     edge = keep_high >> _U(48)
     size = np.uint64(k)
     uneven = _U(1 << 32) % size
     bad = np.uint8(0)
-    waiting = 0
-    done = 0
+    waiting = done = 0
     while done < out.size:
         slot, tile, lane, count = locate(start, done, out.size)
-        fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
-        fill_plane(key, WORDS, tile * _U(TILE // 256), counters, scratch.words)
+        fill_tile(key, HALVES, tile, scratch, scratch.halves_raw)
+        fill_tile(key, WORDS, tile, scratch, scratch.words)
         for place in range(count):
             code = codes[done + place]
             half = _U(scratch.halves[lane + place])
@@ -214,14 +188,8 @@ def fill_krr_large(key, start, keep_high, keep_low, k, codes, scratch, out):
                 report = np.int64(code)
             out[done + place] = report
             if half == edge or (half > edge and (product & _U(0xFFFFFFFF)) < uneven):
-                scratch.pending[waiting, 0] = done + place
-                scratch.pending[waiting, 1] = np.int64(half)
-                scratch.work[32 + waiting] = slot + _U(place)
-                waiting += 1
-                if waiting == GROUP_BLOCKS:
-                    _finish_large(waiting, keep_high, keep_low, size, key, scratch, codes, out)
-                    waiting = 0
+                enqueue(waiting, slot + _U(place), done + place, scratch, np.int64(half))
+                waiting = _finish_large(waiting + 1, FULL, key, scratch, keep_high, keep_low, size, codes, out)
         done += count
-    if waiting > 0:
-        _finish_large(waiting, keep_high, keep_low, size, key, scratch, codes, out)
+    _finish_large(waiting, 1, key, scratch, keep_high, keep_low, size, codes, out)
     return bad

@@ -7,7 +7,7 @@ one lane in 65,536.
 
 A *window* report is a cell in [0, U + w), U = 2**m. The value is rounded to an integer u in [0, U]. With probability
 keep / 2**64 the report is uniform on the w cells [u, u + w), else on the U others; the cell is then mapped to a float
-by an affine function that is the same for all. One half word says inside or not, one word gives the place.
+by an affine function that is the same for all. One half word decides inside or outside, one word gives the cell.
 """
 
 from __future__ import annotations
@@ -17,19 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fastdp.kernels.jit import inlined, kernel
-from fastdp.kernels.stream.keystream import GROUP_BLOCKS, fill_plane
-from fastdp.kernels.stream.words import (
-    COINS,
-    HALVES,
-    TILE,
-    WORDS,
-    draw_below,
-    find_flagged,
-    locate,
-    next_word,
-    open_privates,
-    select_private,
-)
+from fastdp.kernels.stream.lanes import FULL, enqueue, private_lanes
+from fastdp.kernels.stream.words import COINS, HALVES, WORDS, draw_below, fill_tile, find_flagged, locate, next_word
 
 NOT_A_NUMBER = 1
 ALL = 1 << 16
@@ -147,70 +136,58 @@ def _select_either(coins, share, halves, words, values, two_point, window, flags
     return bad
 
 
-@kernel
-def _finish_pending(count, two_point, window, key, scratch, values, out):
-    """Finish up to sixteen flagged lanes; their slots wait in ``scratch.work[32:48]``."""
-    work, blocks, pending = scratch.work, scratch.blocks, scratch.pending
-    open_privates(key, work, blocks)
-    for i in range(count):
-        select_private(work[32 + i], i, work)
-        place, half = pending[i, 0], pending[i, 2]
-        value = np.float64(values[place])
-        first = (_U(half) << _U(48)) | (next_word(key, work, blocks) >> _U(16))
-        if pending[i, 1] != 0:
-            cell = np.int64(_cell(value, window))
-            if first < window.keep:
-                cell += np.int64(draw_below(_U(window.width), key, work, blocks))
-            else:
-                outer = np.int64(next_word(key, work, blocks) >> _U(window.shift + np.uint32(32)))
-                cell = outer if outer < cell else outer + np.int64(window.width)
-            out[place] = _report(cell, window)
+@private_lanes
+def _finish(lane, key, work, blocks, two_point, window, values, out):
+    """The report of a flagged lane by 64 bits, of the kind that was chosen."""
+    place, is_window, half = lane[0], lane[1] != 0, _U(lane[2])
+    value = np.float64(values[place])
+    first = (half << _U(48)) | (next_word(key, work, blocks) >> _U(16))
+    if is_window:
+        cell = np.int64(_cell(value, window))
+        if first < window.keep:
+            cell += np.int64(draw_below(_U(window.width), key, work, blocks))
         else:
-            out[place] = two_point.plus if first < _U(_threshold(value, two_point) * 2.0**48) else two_point.minus
+            outer = np.int64(next_word(key, work, blocks) >> _U(window.shift + np.uint32(32)))
+            cell = outer if outer < cell else outer + np.int64(window.width)
+        out[place] = _report(cell, window)
+    else:
+        out[place] = two_point.plus if first < _U(_threshold(value, two_point) * 2.0**48) else two_point.minus
 
 
 @kernel
 def fill_numeric(key, start, two_point, window, share, values, scratch, out):
     """Write one report per value, at slots start, start + 1, ...
 
-    Pre:  laws as built by ``fastdp.noise``; 0 <= share <= ALL.
+    Pre:  laws as built by ``fastdp.laws.local``; 0 <= share <= ALL.
     Post: out[i] is a window report of values[i] with probability share / 2**16, else a two-point report, each exactly
-          as its integers say; values beyond the bounds count as the bounds. The result is NOT_A_NUMBER if any value
-          is NaN, and outputs are then of no meaning.
+          by its integers; values beyond the bounds count as the bounds. The result is NOT_A_NUMBER if any value
+          is NaN, and outputs are then meaningless.
     Bits: out[i] reads the half-word plane at slot start + i, the word plane if there are window reports, the coin plane
           if there are both kinds, and the private stream of that slot. Which lanes are finished late depends on the
           random bits and, for two-point reports, on the value; how many there are does not.
     """
-    counters = scratch.work[16:32]
     bad = np.uint8(0)
-    waiting = 0
-    done = 0
+    waiting = done = 0
     while done < out.size:
         slot, tile, lane, count = locate(start, done, out.size)
         target, source = out[done : done + count], values[done : done + count]
         halves, words = scratch.halves[lane : lane + count], scratch.words[lane : lane + count]
         coins = scratch.coins[lane : lane + count]
-        fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
+        fill_tile(key, HALVES, tile, scratch, scratch.halves_raw)
         if share > 0:
-            fill_plane(key, WORDS, tile * _U(TILE // 256), counters, scratch.words)
+            fill_tile(key, WORDS, tile, scratch, scratch.words)
         if share == 0:
             bad |= _select_two_point(halves, source, two_point, scratch.flags, target)
         elif share == ALL:
             bad |= _select_window(halves, words, source, window, scratch.flags, target)
         else:
-            fill_plane(key, COINS, tile * _U(TILE // 512), counters, scratch.coins_raw)
+            fill_tile(key, COINS, tile, scratch, scratch.coins_raw)
             bad |= _select_either(coins, share, halves, words, source, two_point, window, scratch.flags, target)
         for i in range(find_flagged(scratch, count)):
             place = scratch.places[i]
-            scratch.pending[waiting, 0] = done + place
-            scratch.pending[waiting, 1] = share == ALL or (share > 0 and _I(coins[place]) < share)
-            scratch.pending[waiting, 2] = np.int64(halves[place])
-            scratch.work[32 + waiting] = slot + _U(place)
-            waiting += 1
-            if waiting == GROUP_BLOCKS:
-                _finish_pending(waiting, two_point, window, key, scratch, values, out)
-                waiting = 0
+            is_window = np.int64(share == ALL or (share > 0 and _I(coins[place]) < share))
+            enqueue(waiting, slot + _U(place), done + place, scratch, is_window, np.int64(halves[place]))
+            waiting = _finish(waiting + 1, FULL, key, scratch, two_point, window, values, out)
         done += count
-    if waiting > 0:
-        _finish_pending(waiting, two_point, window, key, scratch, values, out)
+    _finish(waiting, 1, key, scratch, two_point, window, values, out)
     return bad

@@ -11,6 +11,7 @@ from numba.extending import intrinsic
 
 from fastdp.kernels.jit import inlined, kernel
 from fastdp.kernels.stream.bits import BIT_PLANES, TILE_WORDS, fill_bit_tile
+from fastdp.kernels.stream.words import locate
 
 _LANES = 64 * TILE_WORDS
 _U = np.uint64
@@ -56,9 +57,7 @@ def flip_bytes(key, start, high, low, values, scratch, out):
     """
     done = 0
     while done < out.size:
-        slot = start + _U(done)
-        tile, lane = slot // _U(_LANES), np.int64(slot % _U(_LANES))
-        count = min(_LANES - lane, out.size - done)
+        _, tile, lane, count = locate(start, done, out.size, _LANES)
         fill_bit_tile(key, BIT_PLANES, tile, high, low, scratch, scratch.tile)
         source, target = values[done : done + count], out[done : done + count]
         whole = min(-lane % 64, count)
@@ -88,8 +87,7 @@ def flip_bits(key, start, high, low, packed, offset, count, scratch, out):
     """
     done = 0
     while done < count:
-        slot = start + _U(done)
-        tile, lane = slot // _U(_LANES), np.int64(slot % _U(_LANES))
+        _, tile, lane, _ = locate(start, done, count, _LANES)
         # Whole bytes of the output per tile: a tile that starts within a byte leaves its last lanes to a second visit.
         lanes = (_LANES - lane) // 8 * 8
         fill_bit_tile(key, BIT_PLANES, tile, high, low, scratch, scratch.tile)

@@ -16,8 +16,16 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from fastdp.kernels.jit import inlined, kernel
-from fastdp.kernels.stream.keystream import GROUP_BLOCKS, fill_group, fill_plane
-from fastdp.kernels.stream.words import HALVES, PRIVATE, TILE, count_trailing_zeros, locate, next_word
+from fastdp.kernels.stream.keystream import GROUP_BLOCKS, fill_group
+from fastdp.kernels.stream.words import (
+    HALVES,
+    PRIVATE,
+    WAITING,
+    count_trailing_zeros,
+    fill_tile,
+    locate,
+    next_word,
+)
 
 OUT_OF_DOMAIN = 1
 WRONG_SIZE = 2
@@ -165,7 +173,7 @@ def _draw_sets(key, attempt, count, k, bits, uneven, codes, scratch, sets, out):
     drawn, flags = scratch.words[:GROUP_BLOCKS], scratch.words[GROUP_BLOCKS : 2 * GROUP_BLOCKS]
     size, words, width = uneven.size, (k + 31) // 32, (k + 7) // 8
     for lane in range(GROUP_BLOCKS):
-        counters[lane] = scratch.work[32 + lane]
+        counters[lane] = scratch.work[WAITING + lane]
         flags[lane] = 0
     for i in range(words * GROUP_BLOCKS):
         sets[i] = 0
@@ -193,7 +201,7 @@ def _draw_sets(key, attempt, count, k, bits, uneven, codes, scratch, sets, out):
 
 
 @kernel
-def _finish_pending(count, key, k, bits, uneven, codes, scratch, sets, out):
+def _redraw_sets(count, key, k, bits, uneven, codes, scratch, sets, out):
     """Draw up to sixteen sets anew from the next blocks of their streams, until all steps are even."""
     per_set = (uneven.size * bits + BLOCK_BITS - 1) // BLOCK_BITS
     pending = scratch.pending
@@ -202,7 +210,7 @@ def _finish_pending(count, key, k, bits, uneven, codes, scratch, sets, out):
         for i in range(count):
             scratch.places[i] = pending[i, 0]
             scratch.found[i] = pending[i, 1]
-            scratch.work[32 + i] = _U(pending[i, 2])
+            scratch.work[WAITING + i] = _U(pending[i, 2])
         _draw_sets(key, attempt, count, k, bits, uneven, codes, scratch, sets, out)
         left = 0
         for i in range(count):
@@ -222,17 +230,16 @@ def fill_subset(key, start, high, low, k, bits, uneven, codes, scratch, sets, ou
           1 <= uneven.size < k <= 2**16; bits is 16 or 32, and uneven[i] is 2**bits % (k - uneven.size + i).
     Post: set i holds codes[i] with probability (high * 2**64 + low) / 2**128, and the rest of it is uniform among the
           sets of other values; bits beyond k are 0. The result is OUT_OF_DOMAIN if any code is not in [0, k), and
-          outputs are then of no meaning.
+          outputs are then meaningless.
     Bits: the half-word plane and the private stream at slot start + i. Which sets are drawn anew, and how often,
           depends on the random bits alone.
     """
     work, blocks, pending = scratch.work, scratch.blocks, scratch.pending
     bad = np.uint8(0)
-    waiting = 0
-    done = 0
+    waiting = done = 0
     while done < codes.size:
         slot, tile, lane, total = locate(start, done, codes.size)
-        fill_plane(key, HALVES, tile * _U(TILE // 512), work[16:32], scratch.halves_raw)
+        fill_tile(key, HALVES, tile, scratch, scratch.halves_raw)
         for first in range(0, total, GROUP_BLOCKS):
             count = min(GROUP_BLOCKS, total - first)
             heads = _U(0)
@@ -244,7 +251,7 @@ def fill_subset(key, start, high, low, k, bits, uneven, codes, scratch, sets, ou
                 heads |= _U(is_heads) << _U(i)
                 scratch.found[i] = is_heads
                 scratch.places[i] = done + first + i
-                work[32 + i] = own
+                work[WAITING + i] = own
             _draw_sets(key, 0, count, k, bits, uneven, codes, scratch, sets, out)
             flagged = _U(0)
             for i in range(count):
@@ -257,11 +264,11 @@ def fill_subset(key, start, high, low, k, bits, uneven, codes, scratch, sets, ou
                 pending[waiting, 2] = np.int64(slot + _U(first + i))
                 waiting += 1
                 if waiting == GROUP_BLOCKS:
-                    _finish_pending(waiting, key, k, bits, uneven, codes, scratch, sets, out)
+                    _redraw_sets(waiting, key, k, bits, uneven, codes, scratch, sets, out)
                     waiting = 0
         done += total
     if waiting > 0:
-        _finish_pending(waiting, key, k, bits, uneven, codes, scratch, sets, out)
+        _redraw_sets(waiting, key, k, bits, uneven, codes, scratch, sets, out)
     return bad
 
 

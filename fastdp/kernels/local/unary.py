@@ -6,6 +6,7 @@ import numpy as np
 
 from fastdp.kernels.jit import inlined, kernel
 from fastdp.kernels.stream.bits import BIT_PLANES, BYTE_PLANES, TILE_WORDS, fill_bit_tile
+from fastdp.kernels.stream.words import locate
 
 OUT_OF_DOMAIN = 1
 _TILE_BYTES = 8 * TILE_WORDS
@@ -16,17 +17,15 @@ _U = np.uint64
 
 
 @inlined
-def _fill_bytes(key, start, high, low, scratch, out):
-    """Write coins to all bits of ``out``, at byte slots start, start + 1, ..."""
+def _flip_bytes(key, start, high, low, kept, scratch, out):
+    """Flip all bits of ``out`` by coins, at byte slots start, start + 1, ..., and first clear those not in ``kept``."""
     done = 0
     while done < out.size:
-        slot = start + _U(done)
-        tile, first = slot // _U(_TILE_BYTES), np.int64(slot % _U(_TILE_BYTES))
-        count = min(_TILE_BYTES - first, out.size - done)
+        _, tile, first, count = locate(start, done, out.size, _TILE_BYTES)
         fill_bit_tile(key, BYTE_PLANES, tile, high, low, scratch, scratch.tile)
         source, target = scratch.tile_bytes[first : first + count], out[done : done + count]
         for i in range(count):
-            target[i] = source[i]
+            target[i] = (target[i] & kept) ^ source[i]
         done += count
 
 
@@ -35,8 +34,8 @@ def fill_unary(key, start, q_high, q_low, p_high, p_low, codes, k, scratch, out)
     """Write one set of k bits per code: bit codes[i] is a coin of p, all others are coins of q.
 
     Pre:  out holds (k + 7) // 8 bytes per code; p and q as in fill_bit_tile.
-    Post: bits beyond k are 0; the result is OUT_OF_DOMAIN if any code is not in [0, k), and outputs are then of no
-          meaning.
+    Post: bits beyond k are 0; the result is OUT_OF_DOMAIN if any code is not in [0, k), and outputs are then
+          meaningless.
     Bits: byte slots start, start + 1, ..., one per byte of a report; and of each report the bit slot with the number of
           its first byte slot, for the coin of p.
     """
@@ -50,7 +49,7 @@ def fill_unary(key, start, q_high, q_low, p_high, p_low, codes, k, scratch, out)
         count = min(near, codes.size - done)
         first = start + _U(done * width)
         reports = out[done * width : (done + count) * width]
-        _fill_bytes(key, first, q_high, q_low, scratch, reports)
+        _flip_bytes(key, first, q_high, q_low, np.uint8(0), scratch, reports)
         for i in range(count):
             code = _U(np.int64(codes[done + i]))
             if code >= _U(k):
@@ -77,16 +76,7 @@ def flip_sets(key, start, high, low, k, scratch, sets):
     """
     width = (k + 7) // 8
     unused = np.uint8(0xFF >> (8 * width - k))
-    done = 0
-    while done < sets.size:
-        slot = start + _U(done)
-        tile, first = slot // _U(_TILE_BYTES), np.int64(slot % _U(_TILE_BYTES))
-        count = min(_TILE_BYTES - first, sets.size - done)
-        fill_bit_tile(key, BYTE_PLANES, tile, high, low, scratch, scratch.tile)
-        source, target = scratch.tile_bytes[first : first + count], sets[done : done + count]
-        for i in range(count):
-            target[i] ^= source[i]
-        done += count
+    _flip_bytes(key, start, high, low, np.uint8(0xFF), scratch, sets)
     for last in range(width - 1, sets.size, width):
         sets[last] &= unused
 

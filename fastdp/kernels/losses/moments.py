@@ -48,6 +48,14 @@ def _multiply(first, re, im, out_re, out_im):
 
 
 @inlined
+def _multiply_power(count, first, re, im, out_re, out_im):
+    """Multiply a block of the products by a power of one factor, which is overwritten; the largest modulus."""
+    if count > 1:
+        _raise(count, re, im)
+    return _multiply(first, re, im, out_re, out_im)
+
+
+@inlined
 def _slope(exponent, rate):
     """(1 - e^{-2 exponent rate}) / (2 rate), which is the exponent at rate 0."""
     return -math.expm1(-2.0 * exponent * rate) / (2.0 * rate) if rate > 0.0 else exponent
@@ -93,9 +101,7 @@ def multiply_laplace(dt, theta, epsilons, rates, counts, cut, work, dead, out_re
                 scale = norm * (cr * cr + ci * ci)
                 re[j] = (x * cr + y * ci) / scale
                 im[j] = (y * cr - x * ci) / scale
-            if counts[i] > 1:
-                _raise(counts[i], re, im)
-            if _multiply(first, re, im, out_re, out_im) < cut:
+            if _multiply_power(counts[i], first, re, im, out_re, out_im) < cut:
                 dead[block] = 1
 
 
@@ -135,9 +141,7 @@ def multiply_atoms(dt, starts, losses, weights, counts, cut, work, turn_re, turn
                 angle = first * dt * losses[start + k]
                 cos0[k], sin0[k] = math.cos(angle), math.sin(angle)
             _fill_sum(start, size, weights, cos0, sin0, turn_re, turn_im, re, im)
-            if counts[i] > 1:
-                _raise(counts[i], re, im)
-            if _multiply(first, re, im, out_re, out_im) < cut:
+            if _multiply_power(counts[i], first, re, im, out_re, out_im) < cut:
                 dead[block] = 1
 
 
@@ -200,7 +204,5 @@ def multiply_band(dt, first_block, losses, weights, count, cut, work, turn_re, t
             angle = (first_block + block) * BLOCK * dt * losses[k]
             cos0[k], sin0[k] = math.cos(angle), math.sin(angle)
         _fill_sum(0, size, weights, cos0, sin0, turn_re, turn_im, re, im)
-        if count > 1:
-            _raise(count, re, im)
-        if _multiply(block * BLOCK, re, im, out_re, out_im) < cut:
+        if _multiply_power(count, block * BLOCK, re, im, out_re, out_im) < cut:
             dead[block] = 1

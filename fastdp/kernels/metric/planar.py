@@ -7,7 +7,7 @@ here is continuous: no sine, no logarithm, and the accepted offsets have integer
 
 The acceptance is an integer threshold: e**-gamma, computed in float64 by operations that IEEE 754 rounds in one way
 only, times 2**64 and rounded down; for gamma above LARGEST_STEP, several of them in a row for equal parts of gamma. So
-each offset's weight is known exactly, and ``noise.planar`` says how far from the ideal it can be. Most lanes are
+each offset's weight is known exactly, and ``laws.metric.planar`` bounds its distance from the ideal. Most lanes are
 decided by the first 16 bits of their uniform number against a float32 that is within SLACK of the threshold.
 
 A tile is drawn as a whole, in rounds: lanes whose proposal was rejected move together, and the n-th of them reads the
@@ -24,9 +24,10 @@ import numpy as np
 from fastdp.kernels.cell_tables import TAIL_DOWN, TAIL_UP, look_up
 from fastdp.kernels.jit import inlined, kernel
 from fastdp.kernels.memory import zeros_aligned
-from fastdp.kernels.metric.planar_exact import LARGEST_STEP, REJECTED, UNDECIDED, finish_pending
-from fastdp.kernels.stream.keystream import GROUP_BLOCKS, GROUP_WORDS, fill_attempt, fill_plane
-from fastdp.kernels.stream.words import COINS, HALVES, TILE, WORDS, count_trailing_zeros, locate
+from fastdp.kernels.metric.planar_exact import LARGEST_STEP, REJECTED, UNDECIDED, finish_offsets
+from fastdp.kernels.stream.keystream import GROUP_WORDS, fill_attempt
+from fastdp.kernels.stream.lanes import FULL, enqueue
+from fastdp.kernels.stream.words import COINS, HALVES, TILE, WORDS, count_trailing_zeros, fill_tile, locate
 
 ACCEPT = np.uint32(6)
 """Plane of 16-bit words that decide acceptance."""
@@ -55,7 +56,6 @@ class Lanes(NamedTuple):
     accept: np.ndarray  # uint16[TILE]
     accept_raw: np.ndarray  # the same, as uint32
     more: np.ndarray  # uint32[3 * TILE]: words of a further round
-    pending: np.ndarray  # int64[16, 6]: place, two cells, fine bits, coin and flag of lanes to finish
     first: np.ndarray  # int64[TILE]: proposals of a round
     second: np.ndarray  # int64[TILE]
     tile_first: np.ndarray  # int64[TILE]: a tile of which not all is asked for
@@ -69,7 +69,6 @@ def make_lanes() -> Lanes:
         accept=accept_raw.view(np.uint16),
         accept_raw=accept_raw,
         more=zeros_aligned(3 * TILE, np.uint32),
-        pending=zeros_aligned((GROUP_BLOCKS, 6), np.int64),
         first=zeros_aligned(TILE, np.int64),
         second=zeros_aligned(TILE, np.int64),
         tile_first=zeros_aligned(TILE, np.int64),
@@ -118,12 +117,11 @@ def _propose(across, down, words, coins, m, rate, curve, flags, first, second):
 @inlined
 def _fill_first(key, tile, m, scratch, lanes):
     """The words of a tile's first proposals."""
-    counters = scratch.work[16:32]
-    fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
-    fill_plane(key, COINS, tile * _U(TILE // 512), counters, scratch.coins_raw)
-    fill_plane(key, ACCEPT, tile * _U(TILE // 512), counters, lanes.accept_raw)
+    fill_tile(key, HALVES, tile, scratch, scratch.halves_raw)
+    fill_tile(key, COINS, tile, scratch, scratch.coins_raw)
+    fill_tile(key, ACCEPT, tile, scratch, lanes.accept_raw)
     if m > _U(0):
-        fill_plane(key, WORDS, tile * _U(TILE // 256), counters, scratch.words)
+        fill_tile(key, WORDS, tile, scratch, scratch.words)
 
 
 @inlined
@@ -140,12 +138,10 @@ def _fill_further(key, tile, attempt, count, scratch, lanes):
 
 @inlined
 def _await(waiting, tile, place, lane, flag, scratch, lanes):
-    """Put a lane among those to finish."""
-    pending = lanes.pending
-    pending[waiting, 0], pending[waiting, 5] = place, flag
-    pending[waiting, 1], pending[waiting, 2] = np.int64(scratch.found[lane]), np.int64(scratch.digits[lane])
-    pending[waiting, 3], pending[waiting, 4] = np.int64(scratch.words[lane]), np.int64(lanes.accept[lane])
-    scratch.work[32 + waiting] = tile * _U(TILE) + _U(place)
+    """Put a lane among those to finish: its two cells, fine bits, coin and flag."""
+    across, down = np.int64(scratch.found[lane]), np.int64(scratch.digits[lane])
+    fine, coin = np.int64(scratch.words[lane]), np.int64(lanes.accept[lane])
+    enqueue(waiting, tile * _U(TILE) + _U(place), place, scratch, across, down, fine, coin, flag)
 
 
 @inlined
@@ -182,18 +178,14 @@ def _draw_tile(key, tile, table, rate, series, curve, scratch, lanes, first, sec
             while marked != _U(0):
                 lane = word * 8 + (count_trailing_zeros(marked) >> 3)
                 _await(waiting, tile, places[lane], lane, np.int64(flags[lane]), scratch, lanes)
-                waiting += 1
-                if waiting == GROUP_BLOCKS:
-                    finish_pending(waiting, table, rate, series, key, scratch, lanes.pending, first, second)
-                    waiting = 0
+                waiting = finish_offsets(waiting + 1, FULL, key, scratch, table, rate, series, first, second)
                 marked &= marked - _U(1)
         rejected = 0
         for lane in range(count):  # without a branch, which would be guessed wrongly for one lane in four
             places[rejected] = places[lane]
             rejected += np.int64(flags[lane] & np.uint8(REJECTED))
         count = rejected
-    if waiting > 0:
-        finish_pending(waiting, table, rate, series, key, scratch, lanes.pending, first, second)
+    finish_offsets(waiting, 1, key, scratch, table, rate, series, first, second)
 
 
 @kernel

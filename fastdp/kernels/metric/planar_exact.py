@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fastdp.kernels.cell_tables import AMBIGUOUS, draw_residue, leave_tail
-from fastdp.kernels.jit import inlined, kernel
-from fastdp.kernels.stream.words import next_word, open_privates, select_private
+from fastdp.kernels.jit import inlined
+from fastdp.kernels.stream.lanes import private_lanes
+from fastdp.kernels.stream.words import next_word
 
 REJECTED, UNDECIDED = 1, 2
 LARGEST_STEP = 8.0
@@ -85,16 +86,12 @@ def _finish(rejected, c, d, f, g, uniform, table, rate, series, key, work, block
         uniform = next_word(key, work, blocks)
 
 
-@kernel
-def finish_pending(count, table, rate, series, key, scratch, pending, first, second):
-    """Finish up to sixteen lanes; their slots wait in ``scratch.work[32:48]``."""
-    work, blocks = scratch.work, scratch.blocks
+@private_lanes
+def finish_offsets(lane, key, work, blocks, table, rate, series, first, second):
+    """The offset of a lane that was undecided or rejected too often."""
     drop = _U(16) - table.law[0]
-    open_privates(key, work, blocks)
-    for i in range(count):
-        place, c, d, rejected = pending[i, 0], pending[i, 1], pending[i, 2], pending[i, 5] == REJECTED
-        word, coin = _U(pending[i, 3]), _U(pending[i, 4])
-        f, g = np.int64((word & _U(0xFFFF)) >> drop), np.int64((word >> _U(16)) >> drop)
-        select_private(work[32 + i], i, work)
-        uniform = (coin << _U(48)) | (next_word(key, work, blocks) >> _U(16))
-        first[place], second[place] = _finish(rejected, c, d, f, g, uniform, table, rate, series, key, work, blocks)
+    place, c, d, rejected = lane[0], lane[1], lane[2], lane[5] == REJECTED
+    word, coin = _U(lane[3]), _U(lane[4])
+    f, g = np.int64((word & _U(0xFFFF)) >> drop), np.int64((word >> _U(16)) >> drop)
+    uniform = (coin << _U(48)) | (next_word(key, work, blocks) >> _U(16))
+    first[place], second[place] = _finish(rejected, c, d, f, g, uniform, table, rate, series, key, work, blocks)

@@ -1,8 +1,8 @@
 """Draw an outcome from one of several tables of probabilities: the rows of a channel, or the offsets of a noise.
 
-A row's outcomes share the numbers below 2**128 in consecutive intervals. A guide tells from the first bits of a draw
-in which interval it lies, or at which to begin to look. Draws whose 16 bits lie in one interval, whatever bits follow,
-have their outcome; the few others go on to 128 bits.
+A row's outcomes share the numbers below 2**128 in consecutive intervals. A guide maps the first bits of a draw
+to the interval it lies in, or to the one where the search begins. Draws whose 16 bits lie in one interval, whatever
+bits follow, have their outcome; the few others go on to 128 bits.
 """
 
 from __future__ import annotations
@@ -12,17 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fastdp.kernels.jit import inlined, kernel
-from fastdp.kernels.stream.keystream import GROUP_BLOCKS, fill_plane
-from fastdp.kernels.stream.words import (
-    HALVES,
-    TILE,
-    draw_below,
-    find_flagged,
-    locate,
-    next_word,
-    open_privates,
-    select_private,
-)
+from fastdp.kernels.stream.lanes import FULL, enqueue, private_lanes
+from fastdp.kernels.stream.words import HALVES, draw_below, fill_tile, find_flagged, locate, next_word
 
 _U = np.uint64
 
@@ -57,20 +48,16 @@ def _find(high, low, first, second):
     return below
 
 
-@kernel
-def _finish_pending(count, rows, key, scratch, out):
-    """Finish up to sixteen flagged lanes; their slots wait in ``scratch.work[32:48]``."""
-    work, blocks, pending = scratch.work, scratch.blocks, scratch.pending
-    open_privates(key, work, blocks)
+@private_lanes
+def _finish(lane, key, work, blocks, rows, out):
+    """The outcome of a flagged lane by 128 bits."""
     last = rows.high.shape[1] - 1
-    for i in range(count):
-        select_private(work[32 + i], i, work)
-        row = pending[i, 1]
-        first = (_U(pending[i, 2]) << _U(48)) | (next_word(key, work, blocks) >> _U(16))
-        outcome = _find(rows.high[row], rows.low[row], first, next_word(key, work, blocks))
-        if outcome == last and rows.uniform != _U(0):
-            outcome += np.int64(draw_below(rows.uniform, key, work, blocks))
-        out[pending[i, 0]] = outcome
+    place, row, half = lane[0], lane[1], _U(lane[2])
+    first = (half << _U(48)) | (next_word(key, work, blocks) >> _U(16))
+    outcome = _find(rows.high[row], rows.low[row], first, next_word(key, work, blocks))
+    if outcome == last and rows.uniform != _U(0):
+        outcome += np.int64(draw_below(rows.uniform, key, work, blocks))
+    out[place] = outcome
 
 
 @kernel
@@ -79,21 +66,19 @@ def fill_rows(key, start, codes, rows, scratch, out):
 
     Pre:  out is int64 of the size of codes, which are int64.
     Post: out[i] has the probabilities of its row, exactly; the result is 1 if any code is no row, and outputs are then
-          of no meaning.
+          meaningless.
     Bits: out[i] reads the half-word plane at slot start + i, and the private stream of that slot. Which lanes are
           finished late depends on the random bits and the code.
     """
-    counters = scratch.work[16:32]
     shift = np.uint16(0)
     while (rows.guide.shape[1] << np.int64(shift)) < 65536:
         shift += np.uint16(1)
     last = rows.high.shape[1] - 1
     bad = 0
-    waiting = 0
-    done = 0
+    waiting = done = 0
     while done < out.size:
         slot, tile, lane, count = locate(start, done, out.size)
-        fill_plane(key, HALVES, tile * _U(TILE // 512), counters, scratch.halves_raw)
+        fill_tile(key, HALVES, tile, scratch, scratch.halves_raw)
         halves = scratch.halves[lane : lane + count]
         source, target = codes[done : done + count], out[done : done + count]
         for place in range(count):
@@ -110,17 +95,10 @@ def fill_rows(key, start, codes, rows, scratch, out):
             if outcome >= 0 and (outcome < last or rows.uniform == _U(0)):
                 target[place] = outcome
                 continue
-            scratch.pending[waiting, 0] = done + place
-            scratch.pending[waiting, 1] = row
-            scratch.pending[waiting, 2] = np.int64(halves[place])
-            scratch.work[32 + waiting] = slot + _U(place)
-            waiting += 1
-            if waiting == GROUP_BLOCKS:
-                _finish_pending(waiting, rows, key, scratch, out)
-                waiting = 0
+            enqueue(waiting, slot + _U(place), done + place, scratch, row, np.int64(halves[place]))
+            waiting = _finish(waiting + 1, FULL, key, scratch, rows, out)
         done += count
-    if waiting > 0:
-        _finish_pending(waiting, rows, key, scratch, out)
+    _finish(waiting, 1, key, scratch, rows, out)
     return bad
 
 

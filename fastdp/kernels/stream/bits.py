@@ -86,7 +86,7 @@ def _digit(position, high, low):
 
 @kernel
 def _finish_words(count, key, planes, first_word, high, low, pending, levels, counters, blocks, out):
-    """Finish up to sixteen words with lanes that are level after PLANES digits; ``pending`` says which."""
+    """Finish up to sixteen words with lanes that are level after PLANES digits; ``pending`` lists them."""
     for lane in range(GROUP_BLOCKS):
         counters[lane] = first_word + _U(pending[min(lane, count - 1)])
     attempt = 0

@@ -24,7 +24,7 @@ from numba.extending import intrinsic
 
 from fastdp.kernels.jit import inlined, kernel
 from fastdp.kernels.memory import zeros_aligned
-from fastdp.kernels.stream.keystream import GROUP_BLOCKS, GROUP_WORDS, fill_group
+from fastdp.kernels.stream.keystream import GROUP_BLOCKS, GROUP_WORDS, fill_group, fill_plane
 
 HALVES = np.uint32(1)
 """Plane of 16-bit words."""
@@ -43,6 +43,8 @@ TILE = 1024
 WORK_SIZE = 48
 BLOCKS_SIZE = 2 * GROUP_WORDS
 BLOCK_WORDS = 8
+WAITING = 32
+"""Where in ``work`` the slots stand that wait for their private streams."""
 
 
 class Scratch(NamedTuple):
@@ -59,7 +61,7 @@ class Scratch(NamedTuple):
     flags: np.ndarray  # uint8[TILE]
     flag_words: np.ndarray  # the same, as uint64
     places: np.ndarray  # int64[TILE]: flagged lanes of a tile
-    pending: np.ndarray  # int64[16, 4]: place, cell, fine bits and coin of the flagged lanes
+    pending: np.ndarray  # int64[16, 6]: place of each waiting lane, and what its kernel noted of it
     work: np.ndarray  # uint64[WORK_SIZE]
     blocks: np.ndarray  # uint32[BLOCKS_SIZE]
 
@@ -80,18 +82,24 @@ def make_scratch() -> Scratch:
         flags=flag_words.view(np.uint8),
         flag_words=flag_words,
         places=zeros_aligned(TILE, np.int64),
-        pending=zeros_aligned((GROUP_BLOCKS, 4), np.int64),
+        pending=zeros_aligned((GROUP_BLOCKS, 6), np.int64),
         work=zeros_aligned(WORK_SIZE, np.uint64),
         blocks=zeros_aligned(BLOCKS_SIZE, np.uint32),
     )
 
 
 @inlined
-def locate(start, done, size):
-    """The slot of out[done], its tile, its lane in there, and how many lanes the tile still serves."""
+def locate(start, done, size, lanes=TILE):
+    """The slot of out[done], its tile, its lane in there, and how many lanes the tile of ``lanes`` still serves."""
     slot = start + np.uint64(done)
-    lane = np.int64(slot % np.uint64(TILE))
-    return slot, slot // np.uint64(TILE), lane, min(TILE - lane, size - done)
+    lane = np.int64(slot % np.uint64(lanes))
+    return slot, slot // np.uint64(lanes), lane, min(lanes - lane, size - done)
+
+
+@inlined
+def fill_tile(key, plane, tile, scratch, raw):
+    """Write the words of a tile's slots in a plane to ``raw``, uint32 of the size that all of them take."""
+    fill_plane(key, plane, tile * np.uint64(raw.size // GROUP_WORDS), scratch.work[16:32], raw)
 
 
 @inlined
@@ -138,7 +146,7 @@ def open_privates(key, work, blocks):
     """Fill ``blocks[:256]`` with the first private blocks of the sixteen slots in ``work[32:48]``."""
     counters = work[16:32]
     for lane in range(GROUP_BLOCKS):
-        counters[lane] = work[32 + lane]
+        counters[lane] = work[WAITING + lane]
     fill_group(key, counters, PRIVATE, np.uint32(0), blocks, 0)
 
 
@@ -146,7 +154,7 @@ def open_privates(key, work, blocks):
 def open_consecutive(key, first, work, blocks):
     """Fill ``blocks[:256]`` with the first private blocks of slots first, first + 1, ..., first + 15."""
     for lane in range(GROUP_BLOCKS):
-        work[32 + lane] = first + np.uint64(lane)
+        work[WAITING + lane] = first + np.uint64(lane)
     open_privates(key, work, blocks)
 
 

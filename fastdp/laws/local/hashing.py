@@ -79,6 +79,11 @@ class HashLaw:
         keep = self.krr.keep
         return keep * self.collision + (1 - keep) / self.krr.k
 
+    @property
+    def cost(self) -> float:
+        """The epsilon of a report, rounded up: that of its randomized hash."""
+        return self.krr.cost
+
     def loss(self) -> AtomicLoss:
         """The privacy loss of a hash of one value instead of another: none where both have the same hash.
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fastdp.laws.coins import Odds
 from fastdp.laws.loss_atoms import atomic, symmetric_pairs
-from fastdp.laws.odds import Odds
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
 
@@ -56,6 +56,11 @@ class SubsetLaw:
     def q(self) -> Fraction:
         """The other values of a set, size less 1 with the truth and size without, are spread over k - 1."""
         return (self.size - self.p) / (self.k - 1)
+
+    @property
+    def cost(self) -> float:
+        """The epsilon of a report, rounded up."""
+        return self.odds.cost
 
     def loss(self) -> AtomicLoss:
         """The privacy loss of a set of one value instead of another: what matters is which of both it holds."""

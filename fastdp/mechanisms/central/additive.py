@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fastdp import validation
+from fastdp import rounding, validation
 from fastdp.columns.numeric import Kind, Nulls, numeric_result_type, read_numeric
-from fastdp.engine.runner import Place, add_noise
+from fastdp.engine.runner import Placement, add_noise
 from fastdp.errors import ParameterError
 from fastdp.laws.cell_tables import LARGEST_RATE, LARGEST_SCALE
-from fastdp.laws.central.placement import BOUNDARIES, Boundary
+from fastdp.laws.central.gaussian_request import GaussianAim
+from fastdp.laws.central.laplace import unconditioned
+from fastdp.laws.central.placement import BOUNDARIES, Boundary, FloatGrid
 from fastdp.laws.law import Law
 from fastdp.laws.rate import check_scale
-from fastdp.mechanisms.annotations import gives_values
-from fastdp.mechanisms.base import ColumnMechanism, derived, given
-from fastdp.privacy import MetricPrivacy
+from fastdp.mechanisms.annotations import (
+    Alternative,
+    OptionalAmount,
+    OptionalNumber,
+    OptionalPair,
+    computed,
+    frozen,
+    gives_values,
+)
+from fastdp.mechanisms.base import ColumnMechanism, derived, given, set_fields
+from fastdp.privacy import MetricPrivacy, Privacy
 from fastdp.random.rng import Rng, resolve
 from fastdp.typing import Column
 from fastdp.validation import PerRecord
@@ -43,11 +55,18 @@ class Additive(ColumnMechanism):
     number_kind: ClassVar[Kind]
     """Whether it adds noise to integers or to floats."""
     boundary: Boundary = "clamp"
+    sensitivity: Any
     _law: Any
     _steps: Any
 
-    def _place(self, dtype: np.dtype[Any]) -> Place:
-        raise NotImplementedError
+    @abstractmethod
+    def _placement(self, dtype: np.dtype[Any]) -> Placement:
+        """Where and how the noise is added to values of this type."""
+
+    @property
+    def _step(self) -> float:
+        """What one step of the noise is in the values' own unit."""
+        return 1
 
     @gives_values
     def randomize(self, values: Column, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
@@ -63,14 +82,14 @@ class Additive(ColumnMechanism):
         records = self._records()
         if records is not None and records != column.size:
             raise ParameterError(f"{owner}: parameters are given for {records} records, values for {column.size}")
-        place = self._place(column.result_dtype)
-        resamples = getattr(self, "boundary", None) == "resample"
-        return add_noise(owner, column, resolve(owner, rng), law, place, needs_steps=resamples)
+        placement = self._placement(column.result_dtype)
+        resamples = self.boundary == "resample"
+        return add_noise(owner, column, resolve(owner, rng), law, placement, needs_steps=resamples)
 
     def result_type(self, arrow_type: pa.DataType) -> pa.DataType:
         """The type of the values, or float64 for integers that get real noise."""
         kind = numeric_result_type(type(self).__name__, arrow_type, self.number_kind)
-        self._place(np.dtype(kind.to_pandas_dtype()))  # which refuses bounds that the type cannot hold
+        self._placement(np.dtype(kind.to_pandas_dtype()))  # which refuses bounds that the type cannot hold
         return kind
 
     def losses(self) -> tuple[Loss, ...]:
@@ -85,8 +104,27 @@ class Additive(ColumnMechanism):
             raise ParameterError(f"{owner}: privacy_by_distance is for one parameter for all records")
         return self._by_distance()
 
+    @abstractmethod
     def _by_distance(self) -> MetricPrivacy:
-        raise NotImplementedError
+        """`privacy_by_distance` of a mechanism with one parameter for all records."""
+
+    @property
+    def variance(self) -> Any:
+        """The variance of the noise before any boundary; an array for per-record parameters."""
+        return unconditioned(self._law).variance * self._step**2
+
+    def interval(self, level: float) -> tuple[Any, Any]:
+        """The smallest symmetric interval that holds the noise, before any boundary, with probability ``level``.
+
+        Integer noise has it with that probability or more.
+
+        Parameters
+        ----------
+        level
+            The probability, between 0 and 1.
+        """
+        width = unconditioned(self._law).half_width(validation.level(type(self).__name__, level)) * self._step
+        return -width, width
 
     def _records(self) -> int | None:
         """The number of records that per-record parameters are for; None if there are none."""
@@ -95,6 +133,93 @@ class Additive(ColumnMechanism):
             if isinstance(value, PerRecord):
                 return len(value)
         return None
+
+
+class FloatNoise(Additive):
+    """Additive mechanisms on floats: noise on a grid of multiples of ``granularity``."""
+
+    __slots__ = ()
+
+    number_kind = "float"
+    granularity: OptionalNumber
+    bounds: OptionalPair
+
+    def _placement(self, dtype: np.dtype[Any]) -> FloatGrid:
+        return FloatGrid.within(type(self).__name__, float(self.granularity), self.bounds, self.boundary, dtype)
+
+    @property
+    def _step(self) -> float:
+        return float(self.granularity)
+
+
+@frozen()
+class LaplaceNoise(Additive):
+    """Additive mechanisms whose noise is discrete Laplace: pure epsilon, in proportion to the distance."""
+
+    if TYPE_CHECKING:
+        epsilon: OptionalAmount
+        scale: OptionalAmount
+        bounds: Any
+    _steps: Any = computed()
+    _law: Any = computed()
+
+    def _ask(self) -> tuple[PureParameters, Any]:
+        """The parameters that were asked for and the bounds, checked."""
+        owner = type(self).__name__
+        asked = PureParameters.read(owner, self.epsilon, self.scale, read_sensitivity(self))
+        bounds = read_bounds(self)
+        check_boundary(owner, self.boundary, bounds, is_each=asked.is_each)
+        return asked, bounds
+
+    @property
+    def privacy(self) -> Privacy:
+        """The guarantee of the sampler as implemented, rounding of the values included; the worst record's."""
+        return Privacy(epsilon=self._law.cost(self._steps))
+
+    def _by_distance(self) -> MetricPrivacy:
+        """In proportion: n steps cost at most n times the first, also where draws are repeated until inside.
+
+        The log of the mass inside is concave, so there the first step from an end costs the most.
+        """
+        epsilon = rounding.float_up(Fraction(self._law.cost(1)) * self._steps)
+        return by_distance(self, epsilon=epsilon)
+
+
+@frozen()
+class GaussianNoise(Additive):
+    """Additive mechanisms whose noise is discrete Gaussian: epsilon and delta, or rho."""
+
+    if TYPE_CHECKING:
+        epsilon: Alternative
+        delta: float | None
+        rho: Alternative
+        scale: OptionalAmount
+        bounds: Any
+    _steps: Any = computed()
+    _law: Any = computed()
+    _aim: GaussianAim = computed()
+
+    def _ask(self) -> tuple[GaussianAim, Any, Any, list[np.ndarray] | None]:
+        """What was asked for, the sensitivity, the bounds, and per-record parameters as arrays; checked."""
+        owner = type(self).__name__
+        sensitivity = read_sensitivity(self)
+        aim = GaussianAim.read(owner, self.epsilon, self.delta, self.rho, given(self.scale))
+        return aim, sensitivity, read_bounds(self), together(owner, sensitivity, aim.parameter)
+
+    @property
+    def privacy(self) -> Privacy:
+        """The guarantee of the sampler as implemented, rounding of the values included; the worst record's."""
+        return self._aim.privacy(self._law, self._steps)
+
+    def _by_distance(self) -> MetricPrivacy:
+        """Rho grows with the square of the distance; epsilon and delta hold up to one sensitivity."""
+        stated = self.privacy
+        return by_distance(self, epsilon=stated.epsilon, delta=stated.delta, rho=stated.rho)
+
+    def _set_aim(self, aim: GaussianAim, law: Any, scale: Setting, **others: Any) -> None:
+        """Set the fields: the parameters that were asked for, and those that follow from the law."""
+        asked = aim.parameter if aim.kind == "scale" else derived(scale)
+        set_fields(self, epsilon=aim.epsilon, delta=aim.delta, rho=aim.rho, scale=asked, _law=law, _aim=aim, **others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +261,27 @@ class PureParameters:
         return cls(parameter, sensitivity, epsilons, values[0], scales, arrays is not None, is_scale, own)
 
 
-def by_distance(distance: Setting, granularity: float = 0.0, **stated: Any) -> MetricPrivacy:
-    """The guarantee of noise on values that are rounded to multiples of ``granularity`` first."""
+def read_sensitivity(mechanism: Additive) -> Any:
+    """The sensitivity of a mechanism, a number or one per record: integers for noise on integers."""
+    integers = mechanism.number_kind == "integer"
+    read = validation.positive_integer_or_per_record if integers else validation.positive_or_per_record
+    return read(type(mechanism).__name__, "sensitivity", mechanism.sensitivity)
+
+
+def read_bounds(mechanism: Any) -> Any:
+    """The bounds of a mechanism, if it has any: integers for noise on integers."""
+    if mechanism.bounds is None:
+        return None
+    owner, integers = type(mechanism).__name__, mechanism.number_kind == "integer"
+    return validation.bounds(owner, mechanism.bounds, integers=integers)
+
+
+def by_distance(mechanism: Additive, **stated: Any) -> MetricPrivacy:
+    """The stated guarantee of one sensitivity; floats are rounded to multiples of the granularity first."""
+    distance, rounded = mechanism.sensitivity, mechanism._step if mechanism.number_kind == "float" else 0.0  # noqa: SLF001
     assert not isinstance(distance, PerRecord), "privacy_by_distance refuses these"
     unit = f"distance {distance:g}"
-    return MetricPrivacy(**stated, distance=distance, rounding=granularity, unit=unit, neighbours="replace")
+    return MetricPrivacy(**stated, distance=distance, rounding=rounded, unit=unit, neighbours="replace")
 
 
 def check_boundary(owner: str, boundary: str, bounds: tuple[float, float] | None, *, is_each: bool) -> None:
@@ -190,9 +331,3 @@ def choose_granularity(owner: str, asked: float | None, finest: float, widest: f
 def check_rate(owner: str, epsilon: float, steps: float) -> None:
     """Refuse noise so small, or so large, that the sampler cannot resolve it."""
     check_scale(owner, steps / epsilon, steps / epsilon, 1 / LARGEST_RATE, LARGEST_SCALE)
-
-
-def symmetric(half_width: Any, unit: float) -> tuple[Any, Any]:
-    """The interval [-w, w] in the values' own unit."""
-    width = half_width * unit
-    return -width, width

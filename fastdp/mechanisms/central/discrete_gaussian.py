@@ -11,8 +11,6 @@ from fastdp import validation
 from fastdp.channels import LARGEST_DENSE, DenseChannel
 from fastdp.errors import ParameterError
 from fastdp.laws.central.gaussian import GaussianEach, GaussianLaw
-from fastdp.laws.central.gaussian_request import GaussianAim
-from fastdp.laws.central.placement import IntegerRange
 from fastdp.mechanisms.annotations import (
     ONE,
     UNSET,
@@ -20,17 +18,14 @@ from fastdp.mechanisms.annotations import (
     OptionalAmount,
     OptionalIntegers,
     WholeAmount,
-    computed,
     frozen,
 )
-from fastdp.mechanisms.base import derived, given, set_fields
-from fastdp.mechanisms.central.additive import by_distance, symmetric, together
+from fastdp.mechanisms.central.additive import GaussianNoise
 from fastdp.mechanisms.central.integers import IntegerNoise
-from fastdp.privacy import MetricPrivacy, Privacy
 
 
 @frozen()
-class DiscreteGaussian(IntegerNoise):
+class DiscreteGaussian(GaussianNoise, IntegerNoise):
     """Add discrete Gaussian noise to integers: P(z) ~ e**(-z**2 / (2 sigma**2)).
 
     rho-zCDP with sigma = sensitivity / sqrt(2 rho), or (epsilon, delta)-DP with the smallest sigma whose exact privacy
@@ -43,10 +38,8 @@ class DiscreteGaussian(IntegerNoise):
 
     Parameters
     ----------
-    epsilon, delta
-        The approximate DP of one release of a value, given together.
-    rho
-        The zCDP of one release, instead of epsilon and delta.
+    epsilon, delta, rho
+        As in `Gaussian`.
     sensitivity
         The largest change of a value between neighbouring data sets (L2), an integer.
     scale
@@ -65,16 +58,10 @@ class DiscreteGaussian(IntegerNoise):
     sensitivity: WholeAmount = ONE
     scale: OptionalAmount = UNSET
     bounds: OptionalIntegers = UNSET
-    _steps: Any = computed()
-    _law: Any = computed()
-    _aim: GaussianAim = computed()
 
     def __post_init__(self) -> None:
         owner = "DiscreteGaussian"
-        sensitivity = validation.positive_integer_or_per_record(owner, "sensitivity", self.sensitivity)
-        aim = GaussianAim.read(owner, self.epsilon, self.delta, self.rho, given(self.scale))
-        bounds = None if self.bounds is None else validation.bounds(owner, self.bounds, integers=True)
-        arrays = together(owner, sensitivity, aim.parameter)
+        aim, sensitivity, bounds, arrays = self._ask()
         if arrays is None:
             steps: Any = sensitivity
             law: Any = GaussianLaw.of_sigma(aim.sigma_in_steps(steps, 1.0), owner)
@@ -85,40 +72,7 @@ class DiscreteGaussian(IntegerNoise):
             steps, parameters = arrays
             law = GaussianEach(aim.sigmas_in_steps(steps, parameters, 1.0), owner)
             scale = validation.PerRecord(law.sigma)
-        set_fields(
-            self,
-            epsilon=aim.epsilon,
-            delta=aim.delta,
-            rho=aim.rho,
-            sensitivity=sensitivity,
-            scale=aim.parameter if aim.kind == "scale" else derived(scale),
-            bounds=bounds,
-            _steps=steps,
-            _law=law,
-            _aim=aim,
-        )
-
-    def _place(self, dtype: np.dtype[Any]) -> IntegerRange:
-        return IntegerRange.within("DiscreteGaussian", dtype, self.bounds, "clamp")
-
-    @property
-    def privacy(self) -> Privacy:
-        """The guarantee of the sampler as implemented, rounded up; the worst record's."""
-        return self._aim.privacy(self._law, self._steps)
-
-    def _by_distance(self) -> MetricPrivacy:
-        """Rho grows with the square of the distance; epsilon and delta hold up to one sensitivity."""
-        stated = self.privacy
-        return by_distance(self.sensitivity, epsilon=stated.epsilon, delta=stated.delta, rho=stated.rho)
-
-    @property
-    def variance(self) -> Any:
-        """The variance of the noise before any clamp; an array for per-record parameters."""
-        return self._law.variance
-
-    def interval(self, level: float) -> tuple[Any, Any]:
-        """The smallest symmetric interval that holds the noise, before any clamp, at ``level`` or more."""
-        return symmetric(self._law.half_width(validation.level("DiscreteGaussian", level)), 1)
+        self._set_aim(aim, law, scale, sensitivity=sensitivity, bounds=bounds, _steps=steps)
 
     def channel(self) -> DenseChannel:
         """The channel between the integers of ``bounds``, low first: the end columns hold what lies beyond them."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from fastdp import validation
 from fastdp.laws.central.gaussian import LARGEST_EACH_SIGMA, LARGEST_SIGMA, GaussianEach, GaussianLaw
-from fastdp.laws.central.gaussian_request import GaussianAim
 from fastdp.laws.central.placement import FloatGrid
 from fastdp.mechanisms.annotations import (
     UNSET,
@@ -19,22 +18,13 @@ from fastdp.mechanisms.annotations import (
     OptionalAmount,
     OptionalNumber,
     OptionalPair,
-    computed,
     frozen,
 )
-from fastdp.mechanisms.base import derived, given, set_fields
-from fastdp.mechanisms.central.additive import (
-    Additive,
-    by_distance,
-    choose_granularity,
-    symmetric,
-    together,
-)
-from fastdp.privacy import MetricPrivacy, Privacy
+from fastdp.mechanisms.central.additive import FloatNoise, GaussianNoise, choose_granularity
 
 
 @frozen()
-class Gaussian(Additive):
+class Gaussian(GaussianNoise, FloatNoise):
     """Add Gaussian noise to floats, on a grid that leaves no trace of their digits.
 
     (epsilon, delta)-DP for one release of each value, when a neighbouring data set moves it by at most ``sensitivity``;
@@ -78,17 +68,10 @@ class Gaussian(Additive):
     scale: OptionalAmount = UNSET
     granularity: OptionalNumber = UNSET
     bounds: OptionalPair = UNSET
-    _steps: Any = computed()
-    _law: Any = computed()
-    _aim: GaussianAim = computed()
-    number_kind = "float"
 
     def __post_init__(self) -> None:
         owner = "Gaussian"
-        sensitivity: Any = validation.positive_or_per_record(owner, "sensitivity", self.sensitivity)
-        aim = GaussianAim.read(owner, self.epsilon, self.delta, self.rho, given(self.scale))
-        bounds = None if self.bounds is None else validation.bounds(owner, self.bounds, integers=False)
-        arrays = together(owner, sensitivity, aim.parameter)
+        aim, sensitivity, bounds, arrays = self._ask()
         if arrays is None:
             ideal = float(aim.sigma_in_units(sensitivity, aim.parameter))
             grid = choose_granularity(owner, self.granularity, min(sensitivity, ideal), ideal, LARGEST_SIGMA)
@@ -105,40 +88,4 @@ class Gaussian(Additive):
             law = GaussianEach(aim.sigmas_in_steps(steps, parameters, grid), owner)
             scale = validation.PerRecord(law.sigma * grid)
         FloatGrid.within(owner, grid, bounds)
-        set_fields(
-            self,
-            epsilon=aim.epsilon,
-            delta=aim.delta,
-            rho=aim.rho,
-            sensitivity=sensitivity,
-            scale=aim.parameter if aim.kind == "scale" else derived(scale),
-            granularity=grid,
-            bounds=bounds,
-            _steps=steps,
-            _law=law,
-            _aim=aim,
-        )
-
-    def _place(self, dtype: np.dtype[Any]) -> FloatGrid:
-        return FloatGrid.within("Gaussian", float(self.granularity), self.bounds, "clamp", dtype)
-
-    @property
-    def privacy(self) -> Privacy:
-        """The guarantee of the sampler as implemented, rounding of the values included; the worst record's."""
-        return self._aim.privacy(self._law, self._steps)
-
-    def _by_distance(self) -> MetricPrivacy:
-        """Rho grows with the square of the distance; epsilon and delta hold up to one sensitivity."""
-        stated = self.privacy
-        return by_distance(
-            self.sensitivity, self.granularity, epsilon=stated.epsilon, delta=stated.delta, rho=stated.rho
-        )
-
-    @property
-    def variance(self) -> Any:
-        """The variance of the noise before any clamp; an array for per-record parameters."""
-        return self._law.variance * self.granularity**2
-
-    def interval(self, level: float) -> tuple[Any, Any]:
-        """The smallest symmetric interval that holds the noise, before any clamp, with probability ``level``."""
-        return symmetric(self._law.half_width(validation.level("Gaussian", level)), self.granularity)
+        self._set_aim(aim, law, scale, sensitivity=sensitivity, granularity=grid, bounds=bounds, _steps=steps)

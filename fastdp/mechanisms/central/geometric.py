@@ -7,36 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from fastdp import rounding, validation
 from fastdp.channels import LARGEST_DENSE, Channel, DenseChannel, GeometricChannel
 from fastdp.errors import ParameterError
 from fastdp.laws.central.laplace import LaplaceEach, LaplaceLaw, law_within, unconditioned
-from fastdp.laws.central.placement import Boundary, IntegerRange
+from fastdp.laws.central.placement import Boundary
 from fastdp.laws.rate import Rate
-from fastdp.mechanisms.annotations import (
-    ONE,
-    UNSET,
-    OptionalAmount,
-    OptionalIntegers,
-    WholeAmount,
-    computed,
-    frozen,
-)
+from fastdp.mechanisms.annotations import ONE, UNSET, OptionalAmount, OptionalIntegers, WholeAmount, frozen
 from fastdp.mechanisms.base import set_fields
-from fastdp.mechanisms.central.additive import (
-    PureParameters,
-    by_distance,
-    check_boundary,
-    check_rate,
-    symmetric,
-)
+from fastdp.mechanisms.central.additive import LaplaceNoise, PureParameters, check_rate
 from fastdp.mechanisms.central.integers import IntegerNoise
-from fastdp.privacy import MetricPrivacy, Privacy
 from fastdp.validation import PerRecord
 
 
 @frozen()
-class Geometric(IntegerNoise):
+class Geometric(LaplaceNoise, IntegerNoise):
     """Add two-sided geometric noise to integers: P(z) = (1 - a) / (1 + a) * a**|z|, a = e**(-epsilon / sensitivity).
 
     epsilon-DP for one release of each value, when a neighbouring data set moves it by at most ``sensitivity``. Sums
@@ -70,22 +54,17 @@ class Geometric(IntegerNoise):
     scale: OptionalAmount = UNSET
     bounds: OptionalIntegers = UNSET
     boundary: Boundary = "clamp"
-    _steps: Any = computed()
-    _law: Any = computed()
 
     def __post_init__(self) -> None:
         owner = "Geometric"
-        sensitivity = validation.positive_integer_or_per_record(owner, "sensitivity", self.sensitivity)
-        asked = PureParameters.read(owner, self.epsilon, self.scale, sensitivity)
-        bounds = None if self.bounds is None else validation.bounds(owner, self.bounds, integers=True)
-        check_boundary(owner, self.boundary, bounds, is_each=asked.is_each)
+        asked, bounds = self._ask()
         calibrate = self._calibrate_each if asked.is_each else self._calibrate
         law = calibrate(owner, asked, bounds)
         scale = asked.scale(PerRecord(1 / law.rates) if asked.is_each else 1 / float(unconditioned(law).rate.exact))
         set_fields(
             self,
             epsilon=asked.epsilon,
-            sensitivity=sensitivity,
+            sensitivity=asked.sensitivity,
             scale=scale,
             bounds=bounds,
             _law=law,
@@ -103,31 +82,6 @@ class Geometric(IntegerNoise):
 
     def _calibrate_each(self, owner: str, asked: PureParameters, _bounds: Any) -> Any:
         return LaplaceEach(1 / asked.scales if asked.is_scale else asked.epsilons / asked.sensitivities, owner)
-
-    def _place(self, dtype: np.dtype[Any]) -> IntegerRange:
-        return IntegerRange.within("Geometric", dtype, self.bounds, self.boundary)
-
-    @property
-    def privacy(self) -> Privacy:
-        """The guarantee of the sampler as implemented, from its integer weights, rounded up; the worst record's."""
-        return Privacy(epsilon=self._law.cost(self._steps))
-
-    def _by_distance(self) -> MetricPrivacy:
-        """In proportion: n steps cost at most n times the first, also where draws are repeated until inside.
-
-        The log of the mass inside is concave, so there the first step from an end is the dearest.
-        """
-        epsilon = rounding.float_up(Fraction(self._law.cost(1)) * self._steps)
-        return by_distance(self.sensitivity, epsilon=epsilon)
-
-    @property
-    def variance(self) -> Any:
-        """The variance of the noise before any boundary; an array for per-record parameters."""
-        return unconditioned(self._law).variance
-
-    def interval(self, level: float) -> tuple[Any, Any]:
-        """The smallest symmetric interval that holds the noise, before any boundary, at ``level`` or more."""
-        return symmetric(unconditioned(self._law).half_width(validation.level("Geometric", level)), 1)
 
     def channel(self) -> Channel:
         """The channel between the integers of ``bounds``, low first."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from fastdp.columns.numeric import read_block, read_numeric
+from fastdp.columns.numeric import read_numeric
 from fastdp.errors import DomainError, ParameterError
 from fastdp.kernels.local.count_codes import count_codes
+from fastdp.laws.central.placement import IntegerRange
 from fastdp.mechanisms.annotations import OptionalIntegers
 from fastdp.mechanisms.base import FiniteMechanism
 from fastdp.mechanisms.central.additive import Additive
-from fastdp.parallel import BLOCK
 from fastdp.typing import Column
 
 
@@ -21,6 +23,14 @@ class IntegerNoise(Additive, FiniteMechanism):
 
     number_kind = "integer"
     bounds: OptionalIntegers
+
+    def _placement(self, dtype: np.dtype[Any]) -> IntegerRange:
+        return IntegerRange.within(type(self).__name__, dtype, self.bounds, self.boundary)
+
+    @property
+    def counts_outputs(self) -> bool:
+        """Whether it has a channel whose outputs its reports can be counted as: with bounds."""
+        return self.bounds is not None
 
     def value_names(self) -> range | None:
         """The integers within the bounds."""
@@ -34,11 +44,7 @@ class IntegerNoise(Additive, FiniteMechanism):
         low, high = self.bounds
         column = read_numeric(owner, reports, "integer")
         counts = np.zeros((4, high - low + 1), np.int64)
-        for piece in column.pieces:
-            for start in range(0, piece.size, BLOCK):
-                block = read_block(owner, piece, start, min(start + BLOCK, piece.size), column.result_dtype)
-                if count_codes(block.astype(np.int64) - low, np.uint64(counts.shape[1]), counts):
-                    raise DomainError(
-                        f"{owner}: reports hold values outside the bounds; they are not of this mechanism"
-                    )
+        for block in column.blocks(owner):
+            if count_codes(block.astype(np.int64) - low, np.uint64(counts.shape[1]), counts):
+                raise DomainError(f"{owner}: reports hold values outside the bounds; they are not of this mechanism")
         return counts.sum(axis=0)  # type: ignore[no-any-return]

@@ -64,8 +64,8 @@ class KeySelection(Mechanism):
     def __post_init__(self) -> None:
         owner = "KeySelection"
         epsilon = validation.positive(owner, "epsilon", self.epsilon)
-        delta = validation.probability(owner, "delta", self.delta)
         groups = validation.positive_integer(owner, "max_groups", self.max_groups)
+        delta = validation.probability(owner, "delta", self.delta)
         check_rate(owner, epsilon, groups)
         law = LaplaceLaw(Rate.below(Fraction(epsilon) / groups))
         threshold = _threshold(owner, law, -math.expm1(math.log1p(-delta) / groups))

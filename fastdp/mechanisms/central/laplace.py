@@ -7,36 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from fastdp import rounding, validation
 from fastdp.laws.cell_tables import LARGEST_SCALE
 from fastdp.laws.central.laplace import LARGEST_EACH_SCALE, LaplaceEach, LaplaceLaw, law_within, unconditioned
 from fastdp.laws.central.placement import Boundary, FloatGrid
 from fastdp.laws.rate import Rate
-from fastdp.mechanisms.annotations import (
-    UNSET,
-    Amount,
-    OptionalAmount,
-    OptionalNumber,
-    OptionalPair,
-    computed,
-    frozen,
-)
+from fastdp.mechanisms.annotations import UNSET, Amount, OptionalAmount, OptionalNumber, OptionalPair, frozen
 from fastdp.mechanisms.base import derived, set_fields
 from fastdp.mechanisms.central.additive import (
-    Additive,
+    FloatNoise,
+    LaplaceNoise,
     PureParameters,
-    by_distance,
-    check_boundary,
     check_rate,
     choose_granularity,
-    symmetric,
 )
-from fastdp.privacy import MetricPrivacy, Privacy
 from fastdp.validation import PerRecord
 
 
 @frozen()
-class Laplace(Additive):
+class Laplace(LaplaceNoise, FloatNoise):
     """Add Laplace noise of scale sensitivity / epsilon to floats, on a grid that leaves no trace of their digits.
 
     epsilon-DP for one release of each value, when a neighbouring data set moves it by at most ``sensitivity``. Values
@@ -83,16 +71,10 @@ class Laplace(Additive):
     granularity: OptionalNumber = UNSET
     bounds: OptionalPair = UNSET
     boundary: Boundary = "clamp"
-    _steps: Any = computed()
-    _law: Any = computed()
-    number_kind = "float"
 
     def __post_init__(self) -> None:
         owner = "Laplace"
-        sensitivity = validation.positive_or_per_record(owner, "sensitivity", self.sensitivity)
-        asked = PureParameters.read(owner, self.epsilon, self.scale, sensitivity)
-        bounds = None if self.bounds is None else validation.bounds(owner, self.bounds, integers=False)
-        check_boundary(owner, self.boundary, bounds, is_each=asked.is_each)
+        asked, bounds = self._ask()
         calibrate = self._calibrate_each if asked.is_each else self._calibrate
         law, steps, grid = calibrate(owner, asked, bounds)
         scale = asked.scale(
@@ -101,7 +83,7 @@ class Laplace(Additive):
         set_fields(
             self,
             epsilon=asked.epsilon,
-            sensitivity=sensitivity,
+            sensitivity=asked.sensitivity,
             scale=scale,
             granularity=grid,
             bounds=bounds,
@@ -131,28 +113,3 @@ class Laplace(Additive):
         steps = np.floor(sensitivity / grid) + 1
         rates = grid / scale if asked.is_scale else asked.epsilons / steps
         return LaplaceEach(rates, owner), steps, grid
-
-    def _place(self, dtype: np.dtype[Any]) -> FloatGrid:
-        return FloatGrid.within("Laplace", float(self.granularity), self.bounds, self.boundary, dtype)
-
-    @property
-    def privacy(self) -> Privacy:
-        """The guarantee of the sampler as implemented, rounding of the values included; the worst record's."""
-        return Privacy(epsilon=self._law.cost(self._steps))
-
-    def _by_distance(self) -> MetricPrivacy:
-        """In proportion: n steps cost at most n times the first, also where draws are repeated until inside.
-
-        The log of the mass inside is concave, so there the first step from an end is the dearest.
-        """
-        epsilon = rounding.float_up(Fraction(self._law.cost(1)) * self._steps)
-        return by_distance(self.sensitivity, self.granularity, epsilon=epsilon)
-
-    @property
-    def variance(self) -> Any:
-        """The variance of the noise before any boundary; an array for per-record parameters."""
-        return unconditioned(self._law).variance * self.granularity**2
-
-    def interval(self, level: float) -> tuple[Any, Any]:
-        """The smallest symmetric interval that holds the noise, before any boundary, with probability ``level``."""
-        return symmetric(unconditioned(self._law).half_width(validation.level("Laplace", level)), self.granularity)

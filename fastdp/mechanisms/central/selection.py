@@ -141,10 +141,8 @@ class PermuteAndFlip(_ByScore):
 
     Parameters
     ----------
-    epsilon : float
-        The privacy of one choice.
-    sensitivity : float
-        By how much one unit of privacy moves a score at the most.
+    epsilon, sensitivity : float
+        As in `ExponentialMechanism`.
     monotone : bool
         Whether a neighbouring data set moves all scores in one direction; then the exponent is twice as large.
 

@@ -15,23 +15,9 @@ from fastdp.laws.central.placement import FloatGrid
 from fastdp.laws.central.staircase import StaircaseEach, StaircaseLaw
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
-from fastdp.mechanisms.annotations import (
-    UNSET,
-    Amount,
-    OptionalNumber,
-    OptionalPair,
-    Parameter,
-    computed,
-    frozen,
-)
+from fastdp.mechanisms.annotations import UNSET, Amount, OptionalNumber, OptionalPair, Parameter, computed, frozen
 from fastdp.mechanisms.base import derived, given, set_fields
-from fastdp.mechanisms.central.additive import (
-    Additive,
-    by_distance,
-    choose_granularity,
-    symmetric,
-    together,
-)
+from fastdp.mechanisms.central.additive import FloatNoise, by_distance, choose_granularity, read_bounds, together
 from fastdp.privacy import MetricPrivacy, Privacy
 from fastdp.validation import PerRecord
 
@@ -43,7 +29,7 @@ LARGEST_EACH_EPSILON = 12
 
 
 @frozen()
-class Staircase(Additive):
+class Staircase(FloatNoise):
     """Add staircase noise to floats: flat steps, which for large epsilon lose far less than Laplace's slope.
 
     epsilon-DP for one release of each value, when a neighbouring data set moves it by at most ``sensitivity``. Each
@@ -57,7 +43,7 @@ class Staircase(Additive):
     Parameters
     ----------
     epsilon
-        The privacy of one release of a value; a number, or one per record.
+        The privacy of one release of a value: the ratio of one stair to the next is e**-epsilon. Or one per record.
     sensitivity
         The largest change of a value between neighbouring data sets; a number, or one per record.
     gamma
@@ -79,13 +65,12 @@ class Staircase(Additive):
     granularity: OptionalNumber = UNSET
     bounds: OptionalPair = UNSET
     _law: Any = computed()
-    number_kind = "float"
 
     def __post_init__(self) -> None:
         owner = "Staircase"
         epsilon = validation.positive_or_per_record(owner, "epsilon", self.epsilon)
         sensitivity = validation.positive_or_per_record(owner, "sensitivity", self.sensitivity)
-        bounds = None if self.bounds is None else validation.bounds(owner, self.bounds, integers=False)
+        bounds = read_bounds(self)
         gamma = None if given(self.gamma) is None else validation.probability(owner, "gamma", self.gamma)
         arrays = together(owner, epsilon, sensitivity)
         calibrate = self._calibrate if arrays is None else self._calibrate_each
@@ -116,9 +101,6 @@ class Staircase(Additive):
         treads = np.clip(np.rint(gammas * steps), 1, steps)
         return StaircaseEach(epsilon, steps, treads), gamma or derived(PerRecord(gammas)), grid
 
-    def _place(self, dtype: np.dtype[Any]) -> FloatGrid:
-        return FloatGrid.within("Staircase", float(self.granularity), self.bounds, "clamp", dtype)
-
     @property
     def privacy(self) -> Privacy:
         """The guarantee of the sampler as implemented, rounding of the values included, rounded up."""
@@ -130,16 +112,7 @@ class Staircase(Additive):
 
     def _by_distance(self) -> MetricPrivacy:
         """A whole epsilon per started sensitivity: an edge of a stair may lie between any two values."""
-        return by_distance(self.sensitivity, self.granularity, epsilon=self._law.cost(), started=True)
-
-    @property
-    def variance(self) -> Any:
-        """The variance of the noise before any clamp; an array for per-record parameters."""
-        return self._law.variance * self.granularity**2
-
-    def interval(self, level: float) -> tuple[Any, Any]:
-        """The smallest symmetric interval that holds the noise, before any clamp, with probability ``level``."""
-        return symmetric(self._law.half_width(validation.level("Staircase", level)), self.granularity)
+        return by_distance(self, epsilon=self._law.cost(), started=True)
 
 
 def _check_epsilon(owner: str, epsilon: float, largest: float) -> None:

@@ -90,14 +90,13 @@ def report_some(mechanism: FrequencyProtocol, column: NumericColumn, like: Colum
     """Reports of those who are asked, as an arrow array; null for the others."""
     import pyarrow as pa
 
-    parts = []
-    for piece, at in zip(column.pieces, _starts(column), strict=True):
-        for start in range(0, max(1, piece.size), BLOCK):
-            stop = min(start + BLOCK, piece.size)
-            rows = asked.read(at + start, at + stop)
-            values = _dress(read_block("", piece, start, stop, column.result_dtype)[rows], mechanism.domain, like)
-            places = np.cumsum(rows, dtype=np.int32) - np.int32(1)
-            parts.append(mechanism.randomize(values, rng=rng).take(pa.array(places, mask=~rows)))
+    parts, at = [], 0
+    for codes in column.blocks("") if column.size else [np.empty(0, column.result_dtype)]:
+        rows = asked.read(at, at + codes.size)
+        values = _as_arrow(codes[rows], mechanism.domain, like)
+        places = np.cumsum(rows, dtype=np.int32) - np.int32(1)
+        parts.append(mechanism.randomize(values, rng=rng).take(pa.array(places, mask=~rows)))
+        at += codes.size
     return _join(parts, asked, column.size)
 
 
@@ -119,7 +118,7 @@ def _join(parts: list[pa.Array], asked: Asked, size: int) -> pa.Array:
     return pa.Array.from_buffers(kind, size, [pa.py_buffer(bits), pa.py_buffer(body)])
 
 
-def _dress(codes: np.ndarray, domain: Domain, like: Any) -> pa.Array:
+def _as_arrow(codes: np.ndarray, domain: Domain, like: Any) -> pa.Array:
     """Codes as arrow values of the domain, of the type that the column has if it is of arrow too."""
     import pyarrow as pa
 

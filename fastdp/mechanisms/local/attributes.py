@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,9 +18,8 @@ from fastdp.columns.numeric import NumericColumn
 from fastdp.columns.tables import unwrap_table
 from fastdp.engine.uniform import UniformCodes
 from fastdp.errors import ParameterError, SchemaError
-from fastdp.laws.coins import log_up
+from fastdp.laws.coins import LARGEST_EPSILON, log_up, resolvable_epsilon
 from fastdp.laws.loss_atoms import mix
-from fastdp.laws.odds import LARGEST_EPSILON, resolvable_epsilon
 from fastdp.losses import AtomicLoss, Loss
 from fastdp.mechanisms.annotations import Parameter, computed, frozen
 from fastdp.mechanisms.base import Mechanism, set_fields
@@ -36,6 +35,9 @@ from fastdp.mechanisms.registry import find_protocol
 from fastdp.privacy import Privacy, compose
 from fastdp.random.rng import Rng, resolve
 from fastdp.typing import Column, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Protocols = str | Callable[..., FrequencyProtocol]
 """A local protocol: its class or anything that makes one, the name of its class, or its plan word."""
@@ -97,6 +99,10 @@ class Attributes(Mechanism):
         columns, rebuild = _read_table(owner, table, list(self.mechanisms))
         read = {name: read_checked(owner, columns[name], domain) for name, domain in self.domains.items()}
         return rebuild(self._randomize(columns, read, rng))
+
+    def result_types(self, arrow_types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
+        """The arrow types of the reports of each attribute, for columns of these types."""
+        return {name: mechanism.result_type(arrow_types[name]) for name, mechanism in self.mechanisms.items()}
 
     @abstractmethod
     def _randomize(self, columns: dict[str, Any], read: dict[str, NumericColumn], rng: Rng) -> dict[str, Any]:
@@ -202,6 +208,13 @@ class SampleOne(Attributes):
         """The most that one attribute costs: only one is reported."""
         worst = max(mechanism.privacy.epsilon for mechanism in self.mechanisms.values())
         return Privacy(epsilon=worst, unit="record", neighbours="replace")
+
+    def result_types(self, arrow_types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
+        """The arrow types of the reports of each attribute; views, whose rows cannot be picked, become strings."""
+        import pyarrow as pa
+
+        types = Attributes.result_types(self, arrow_types)
+        return {name: pa.string() if pa.types.is_string_view(kind) else kind for name, kind in types.items()}
 
     def losses(self) -> Sequence[Loss]:
         """The attributes' privacy losses, each with its chance to be drawn, where each is one of atoms."""

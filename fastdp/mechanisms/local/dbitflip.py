@@ -15,9 +15,8 @@ from fastdp.columns.reports import Field, Parts, ReportType
 from fastdp.engine.runner import run_reports
 from fastdp.errors import DomainError, InputCorruptError, ParameterError
 from fastdp.kernels.local.permanent import fill_permanent_sets, fill_samples
-from fastdp.laws.coins import BITS, Coin, flip_threshold, log_up
+from fastdp.laws.coins import Coin, flip_threshold, log_up, resolvable_epsilon
 from fastdp.laws.loss_atoms import atomic, mixed
-from fastdp.laws.odds import resolvable_epsilon
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
 from fastdp.mechanisms.annotations import (
@@ -30,8 +29,8 @@ from fastdp.mechanisms.annotations import (
 from fastdp.mechanisms.base import set_fields
 from fastdp.mechanisms.local.frequencies import (
     Counts,
+    FlippedBits,
     FrequencyEstimate,
-    FrequencyProtocol,
     check_variance_arguments,
     protocol_variance,
 )
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 
 
 @frozen()
-class DBitFlip(FrequencyProtocol):
+class DBitFlip(FlippedBits):
     """Answer for ``bits`` of the buckets, drawn once per person: is the counter in there? The answers never change.
 
     The buckets of a person, and the two answers for each (in, or not in), are keyed functions of (key, person), so that
@@ -99,20 +98,6 @@ class DBitFlip(FrequencyProtocol):
         set_fields(self, epsilon=epsilon, domain=domain, bits=bits, bounds=bounds, _noise=noise)
 
     new_key = staticmethod(new_key)
-
-    @property
-    def _truth(self) -> Coin:
-        return Coin((1 << BITS) - self._noise.threshold)
-
-    @property
-    def p(self) -> float:
-        """The probability of a yes for the true bucket, where it is asked for."""
-        return float(self._truth.exact)
-
-    @property
-    def q(self) -> float:
-        """The probability of a yes for any other bucket that is asked for."""
-        return float(self._noise.exact)
 
     @property
     def privacy(self) -> Privacy:

@@ -6,7 +6,8 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from fastdp.columns.categories import codes_result_type
 from fastdp.errors import ParameterError
 from fastdp.mechanisms.annotations import DeclaredDomain
 from fastdp.mechanisms.base import ColumnMechanism, FiniteMechanism
+from fastdp.privacy import Privacy
 from fastdp.results import Result
 from fastdp.typing import Column
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from fastdp.columns.reports import ReportType
+    from fastdp.laws.coins import Coin
+    from fastdp.losses import AtomicLoss
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,6 +124,11 @@ class FrequencyProtocol(ColumnMechanism):
         return False
 
     @property
+    def reports_values(self) -> bool:
+        """Whether its reports are values again: labels of labels, codes of codes."""
+        return self.report_type is None
+
+    @property
     def has_text(self) -> bool:
         """Whether its values are labels that are text."""
         return self.domain.labels is not None and isinstance(self.domain.labels[0], str)
@@ -186,6 +195,75 @@ def check_variance_arguments(owner: str, n: int, frequency: float) -> tuple[int,
     if not validation.is_number(frequency) or not 0 <= frequency <= 1 or math.isnan(frequency):
         raise ParameterError(f"{owner}: frequency must be a number from 0 to 1, got {frequency!r}")
     return n, float(frequency)
+
+
+class ReportLaw(Protocol):
+    """The exact probabilities of a protocol's reports, and what they cost."""
+
+    @property
+    def p(self) -> Fraction | float: ...
+
+    @property
+    def q(self) -> Fraction | float: ...
+
+    @property
+    def cost(self) -> float: ...
+
+    def loss(self) -> AtomicLoss: ...
+
+
+class LawProtocol(FrequencyProtocol):
+    """Local protocols whose probabilities, guarantee and losses are those of one law."""
+
+    __slots__ = ()
+    _law: ReportLaw
+
+    @property
+    def p(self) -> float:
+        """The probability of a report to support the true value."""
+        return float(self._law.p)
+
+    @property
+    def q(self) -> float:
+        """The probability of a report to support a given other value."""
+        return float(self._law.q)
+
+    @property
+    def privacy(self) -> Privacy:
+        """The guarantee of the sampler as implemented, from its integer weights, rounded up."""
+        return Privacy(epsilon=self._law.cost, unit="report", neighbours="replace")
+
+    def losses(self) -> tuple[AtomicLoss, ...]:
+        """The privacy loss of one value's report instead of another's."""
+        return (self._law.loss(),)
+
+
+class CoinProtocol(FrequencyProtocol):
+    """Local protocols whose reports are bits: the true value's is one coin, any other value's another."""
+
+    __slots__ = ()
+    _truth: Coin
+    _noise: Coin
+
+    @property
+    def p(self) -> float:
+        """The probability of the true value's bit to be set."""
+        return float(self._truth.exact)
+
+    @property
+    def q(self) -> float:
+        """The probability of any other bit to be set."""
+        return float(self._noise.exact)
+
+
+class FlippedBits(CoinProtocol):
+    """Local protocols whose reports are bits, each flipped with the same probability."""
+
+    __slots__ = ()
+
+    @property
+    def _truth(self) -> Coin:  # type: ignore[override]  # it follows from the other coin
+        return self._noise.opposite
 
 
 class CategoryReports(FrequencyProtocol, FiniteMechanism):

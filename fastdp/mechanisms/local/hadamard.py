@@ -13,12 +13,12 @@ from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import Nulls
 from fastdp.columns.reports import Field, Parts, ReportType
 from fastdp.engine.runner import ReportBlock, run_reports
-from fastdp.errors import InputCorruptError, ParameterError
+from fastdp.errors import InputCorruptError
 from fastdp.kernels.local.hadamard import count_indices, fill_hadamard
 from fastdp.kernels.products.walsh import apply_walsh
 from fastdp.kernels.stream.words import COINS, WORDS
+from fastdp.laws.coins import Odds, resolvable_epsilon
 from fastdp.laws.loss_atoms import atomic, symmetric_pairs
-from fastdp.laws.odds import Odds, resolvable_epsilon
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
 from fastdp.mechanisms.annotations import DeclaredDomain, computed, frozen, gives_reports
@@ -48,7 +48,7 @@ class HadamardResponse(FrequencyProtocol, FiniteMechanism):
     Parameters
     ----------
     epsilon
-        The privacy of one report.
+        The privacy of one report, which is a biased coin: heads for the true value's half of the indices.
     domain
         The number of codes, or the labels in a public order.
 
@@ -66,11 +66,7 @@ class HadamardResponse(FrequencyProtocol, FiniteMechanism):
 
     def __post_init__(self) -> None:
         epsilon = resolvable_epsilon("HadamardResponse", self.epsilon)
-        domain = Domain.read("HadamardResponse", self.domain)
-        if domain.size > LARGEST_DOMAIN:
-            raise ParameterError(
-                f"HadamardResponse: domain must have at most {LARGEST_DOMAIN} values, got {domain.size}"
-            )
+        domain = Domain.read("HadamardResponse", self.domain, most=LARGEST_DOMAIN)
         set_fields(self, epsilon=epsilon, domain=domain, _odds=Odds(Rate.below(Fraction(epsilon)), 1, 1))
 
     @property

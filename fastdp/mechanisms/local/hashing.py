@@ -21,24 +21,22 @@ from fastdp.errors import InputCorruptError, ParameterError
 from fastdp.kernels.local.hadamard import count_indices
 from fastdp.kernels.local.hashing import count_supporters, fill_hashed, fill_in_cohorts, fold_cohorts
 from fastdp.kernels.stream.words import TILE
+from fastdp.laws.coins import resolvable_epsilon
 from fastdp.laws.local.hashing import LARGEST_G, HashLaw, best_g, buckets, polynomials
 from fastdp.laws.local.krr import KRRLaw, build_bounds
-from fastdp.laws.odds import resolvable_epsilon
 from fastdp.laws.rate import Rate
-from fastdp.losses import AtomicLoss
 from fastdp.mechanisms.annotations import UNSET, DeclaredDomain, OptionalInteger, computed, frozen, gives_reports
 from fastdp.mechanisms.base import FiniteMechanism, derived, given, set_fields
 from fastdp.mechanisms.local.frequencies import (
     Counts,
     FrequencyEstimate,
-    FrequencyProtocol,
+    LawProtocol,
     Score,
     check_variance_arguments,
     protocol_variance,
     unbiased,
 )
 from fastdp.parallel import BLOCK, for_each_block
-from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
 from fastdp.typing import Column
 
@@ -51,7 +49,7 @@ LARGEST_CODES = 1 << 24
 
 
 @frozen()
-class LocalHashing(FrequencyProtocol, FiniteMechanism):
+class LocalHashing(LawProtocol, FiniteMechanism):
     """Report a hash of the value to g numbers, randomized by k-ary randomized response, and which hash function it was.
 
     epsilon-local DP for one report per person, with p = e**epsilon / (e**epsilon + g - 1) for the hash; the function
@@ -72,7 +70,7 @@ class LocalHashing(FrequencyProtocol, FiniteMechanism):
     Parameters
     ----------
     epsilon
-        The privacy of one report.
+        The privacy of one report, spent on the hash; its function is independent of the value.
     domain
         The number of codes, or the labels in a public order.
     g
@@ -80,7 +78,7 @@ class LocalHashing(FrequencyProtocol, FiniteMechanism):
     cohorts
         The number of public hash functions, one per cohort; without it every report has a hash function of its own.
     salt
-        Public text that selects the hash functions of the cohorts.
+        A public integer that selects the hash functions of the cohorts.
 
     >>> import fastdp as fd
     >>> mechanism = LocalHashing(epsilon=1.0, domain=1000)
@@ -119,30 +117,11 @@ class LocalHashing(FrequencyProtocol, FiniteMechanism):
         set_fields(self, epsilon=epsilon, domain=domain, g=g, cohorts=cohorts, salt=salt, _law=law)
 
     @property
-    def p(self) -> float:
-        """The probability of a report to support the true value."""
-        return float(self._law.p)
-
-    @property
-    def q(self) -> float:
-        """The probability of a report to support a given other value, over the hash functions: close to 1 / g."""
-        return float(self._law.q)
-
-    @property
-    def privacy(self) -> Privacy:
-        """The guarantee of the sampler as implemented, from its integer weights, rounded up."""
-        return Privacy(epsilon=self._law.krr.cost, unit="report", neighbours="replace")
-
-    @property
     def report_type(self) -> ReportType:
         """A seed and a hash; with cohorts, one integer below C * g."""
         if self.cohorts is not None:
             return ReportType((Field("report", np.dtype(np.uint32)),))
         return ReportType((Field("seed", np.dtype(np.uint64)), Field("value", np.dtype(np.uint16))))
-
-    def losses(self) -> tuple[AtomicLoss, ...]:
-        """The privacy loss of one value's hash instead of another's."""
-        return (self._law.loss(),)
 
     def channel(self) -> HashingChannel:
         """The channel from the values of the domain to the C * g reports of public cohorts."""

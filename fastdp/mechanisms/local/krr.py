@@ -14,20 +14,18 @@ from fastdp.columns.numeric import Nulls
 from fastdp.engine.runner import Block, run
 from fastdp.kernels.local.count_codes import count_codes
 from fastdp.kernels.local.krr import fill_krr, fill_krr_large
+from fastdp.laws.coins import resolvable_epsilon
 from fastdp.laws.local.krr import LARGEST_WIDE, KRRLaw, build_bounds
-from fastdp.laws.odds import resolvable_epsilon
 from fastdp.laws.rate import Rate
-from fastdp.losses import AtomicLoss
 from fastdp.mechanisms.annotations import DeclaredDomain, computed, frozen, gives_values
 from fastdp.mechanisms.base import set_fields
-from fastdp.mechanisms.local.frequencies import CategoryReports, Counts
-from fastdp.privacy import Privacy
+from fastdp.mechanisms.local.frequencies import CategoryReports, Counts, LawProtocol
 from fastdp.random.rng import Rng, resolve
 from fastdp.typing import Column
 
 
 @frozen()
-class KRR(CategoryReports):
+class KRR(LawProtocol, CategoryReports):
     """Report the true value with probability p, else a uniform other value.
 
     epsilon-local DP for one report per person, with p = e**epsilon / (e**epsilon + k - 1). ``domain`` is the number of
@@ -38,7 +36,7 @@ class KRR(CategoryReports):
     Parameters
     ----------
     epsilon
-        The privacy of one report.
+        The privacy of one report: the true value is e**epsilon times as likely as any other.
     domain
         The number of codes, or the labels in a public order.
 
@@ -60,28 +58,9 @@ class KRR(CategoryReports):
         set_fields(self, epsilon=epsilon, domain=domain, _law=KRRLaw(Rate.below(Fraction(epsilon)), domain.size))
 
     @property
-    def p(self) -> float:
-        """The probability of a report to be the true value."""
-        return self._law.p
-
-    @property
-    def q(self) -> float:
-        """The probability of a report to be a given other value."""
-        return self._law.q
-
-    @property
     def keep(self) -> Fraction:
         """The probability of the truth to be kept before a uniform value would replace it: p - q, exactly."""
         return self._law.keep
-
-    @property
-    def privacy(self) -> Privacy:
-        """The guarantee of the sampler as implemented, from its integer weights, rounded up."""
-        return Privacy(epsilon=self._law.cost, unit="report", neighbours="replace")
-
-    def losses(self) -> tuple[AtomicLoss, ...]:
-        """The privacy loss of one value's report instead of another's."""
-        return (self._law.loss(),)
 
     def channel(self) -> KRRChannel:
         """The channel between the values of the domain."""

@@ -18,10 +18,9 @@ from fastdp.errors import ParameterError
 from fastdp.kernels.local.krr import fill_krr_large
 from fastdp.kernels.local.permanent import fill_permanent_krr, fill_permanent_sets
 from fastdp.kernels.local.unary import flip_sets
-from fastdp.laws.coins import halves
+from fastdp.laws.coins import halves, resolvable_epsilon
 from fastdp.laws.local.krr import KRRLaw
 from fastdp.laws.local.two_rounds import TwoKeeps, TwoSets
-from fastdp.laws.odds import resolvable_epsilon
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
 from fastdp.mechanisms.annotations import computed, frozen

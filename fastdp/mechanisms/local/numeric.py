@@ -265,7 +265,6 @@ class Duchi(MeanReports):
     [158.19767070..., -58.19767070..., 158.19767070...]
     """
 
-    epsilon: float
     bounds: Pair
 
     def __post_init__(self) -> None:
@@ -305,7 +304,6 @@ class Piecewise(MeanReports, FiniteMechanism):
     [8.50688012..., 33.91157161..., 77.46371606...]
     """
 
-    epsilon: float
     bounds: Pair
 
     def __post_init__(self) -> None:
@@ -347,11 +345,12 @@ class Hybrid(MeanReports):
     >>> import fastdp as fd
     >>> from fastdp.mechanisms.local.numeric import Hybrid
     >>> mechanism = Hybrid(epsilon=1.0, bounds=(0, 100))
+    >>> round(mechanism.share, 3)
+    0.393
     >>> mechanism.randomize([20.0, 30.0, 70.0], rng=fd.Rng.unsafe_seed(7))
     [-93.19155862..., 241.41947348..., 158.19767070...]
     """
 
-    epsilon: float
     bounds: Pair
 
     def __post_init__(self) -> None:

@@ -16,13 +16,12 @@ from fastdp.columns.numeric import Nulls
 from fastdp.engine.runner import working_memory
 from fastdp.errors import ParameterError
 from fastdp.kernels.local.randomized_response import flip_bits, flip_bytes
-from fastdp.laws.coins import BITS, Coin, flip_loss, flip_threshold, two_coin_cost
-from fastdp.laws.odds import resolvable_epsilon
+from fastdp.laws.coins import BITS, Coin, flip_loss, flip_threshold, resolvable_epsilon, two_coin_cost
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
 from fastdp.mechanisms.annotations import UNSET, OptionalNumber, computed, frozen, gives_values
 from fastdp.mechanisms.base import derived, given, set_fields
-from fastdp.mechanisms.local.frequencies import CategoryReports, Counts
+from fastdp.mechanisms.local.frequencies import CategoryReports, Counts, FlippedBits
 from fastdp.parallel import for_each_block
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
@@ -35,7 +34,7 @@ _BYTE = np.dtype(np.uint8)
 
 
 @frozen()
-class RandomizedResponse(CategoryReports):
+class RandomizedResponse(FlippedBits, CategoryReports):
     """Report the truth with probability p = e**epsilon / (e**epsilon + 1), else the opposite.
 
     epsilon-local DP for one report per person; ``flip``, the probability of the opposite, may be given instead. Bools
@@ -61,7 +60,7 @@ class RandomizedResponse(CategoryReports):
 
     epsilon: OptionalNumber = UNSET
     flip: float | None = None
-    _coin: Coin = computed(compare=True)
+    _noise: Coin = computed(compare=True)
     _cost: float = computed()
 
     def __post_init__(self) -> None:
@@ -73,22 +72,12 @@ class RandomizedResponse(CategoryReports):
         else:
             coin = _flipping(owner, self.flip)
             epsilon = derived(resolvable_epsilon(owner, _cost(coin)))
-        set_fields(self, epsilon=epsilon, _coin=coin, _cost=_cost(coin))
+        set_fields(self, epsilon=epsilon, _noise=coin, _cost=_cost(coin))
 
     @classmethod
     def two_coins(cls) -> RandomizedResponse:
         """The survey: heads, tell the truth; tails, let a second coin answer. p = 3/4, q = 1/4, epsilon = ln 3."""
         return cls(flip=0.25)
-
-    @property
-    def p(self) -> float:
-        """The probability of a report to be the truth."""
-        return float(1 - self._coin.exact)
-
-    @property
-    def q(self) -> float:
-        """The probability of a report to be the opposite."""
-        return float(self._coin.exact)
 
     @property
     def privacy(self) -> Privacy:
@@ -97,7 +86,7 @@ class RandomizedResponse(CategoryReports):
 
     def losses(self) -> tuple[AtomicLoss, ...]:
         """The privacy loss of one flipped bit."""
-        return (flip_loss(self._coin),)
+        return (flip_loss(self._noise),)
 
     def channel(self) -> KRRChannel:
         """The channel between False (0) and True (1)."""
@@ -115,7 +104,7 @@ class RandomizedResponse(CategoryReports):
         return column.rebuild(results)
 
     def _flip(self, piece: Truths, key: np.ndarray, slot: np.uint64) -> np.ndarray:
-        high, low = self._coin.halves
+        high, low = self._noise.halves
         result = fresh((piece.size + 7) // 8 if piece.packed else piece.size, _BYTE)
 
         def work(start: int, stop: int) -> None:
@@ -163,7 +152,7 @@ def _flipping(owner: str, flip: Any) -> Coin:
 
 
 def _cost(coin: Coin) -> float:
-    return two_coin_cost(coin, Coin((1 << BITS) - coin.threshold))
+    return two_coin_cost(coin, coin.opposite)
 
 
 def _count_trues(piece: Truths) -> int:

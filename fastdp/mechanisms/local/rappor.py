@@ -17,16 +17,15 @@ from fastdp.engine.runner import run_reports
 from fastdp.errors import InputCorruptError, NotIdentifiableError, ParameterError
 from fastdp.kernels.local.bloom import count_cohorts, fill_bloom
 from fastdp.kernels.local.unary import flip_sets
-from fastdp.laws.coins import BITS, Coin, flip_loss, flip_threshold, log_up
-from fastdp.laws.odds import resolvable_epsilon
+from fastdp.laws.coins import BITS, Coin, flip_loss, flip_threshold, log_up, resolvable_epsilon
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
 from fastdp.mechanisms.annotations import DeclaredDomain, computed, frozen, gives_reports
 from fastdp.mechanisms.base import set_fields
 from fastdp.mechanisms.local.frequencies import (
     Counts,
+    FlippedBits,
     FrequencyEstimate,
-    FrequencyProtocol,
     check_variance_arguments,
 )
 from fastdp.parallel import BLOCK
@@ -40,7 +39,7 @@ LARGEST_DECODED = 1 << 14
 
 
 @frozen()
-class RAPPOR(FrequencyProtocol):
+class RAPPOR(FlippedBits):
     """Report a random cohort, and the value's Bloom filter in that cohort with every bit flipped with probability q.
 
     epsilon-local DP for one report per person: filters differ in at most 2 ``hashes`` bits, and
@@ -51,7 +50,7 @@ class RAPPOR(FrequencyProtocol):
     Parameters
     ----------
     epsilon
-        The privacy of one report.
+        The privacy of one report, shared by the 2 hashes bits in which two filters differ.
     domain
         The number of codes, or the labels in a public order.
     bits
@@ -61,7 +60,7 @@ class RAPPOR(FrequencyProtocol):
     cohorts
         The number of cohorts.
     salt
-        Public text that selects the hash functions.
+        A public integer that selects the hash functions.
 
     >>> import fastdp as fd
     >>> mechanism = fd.RAPPOR(epsilon=2.0, domain=100, bits=16, cohorts=32)
@@ -76,7 +75,7 @@ class RAPPOR(FrequencyProtocol):
     hashes: int = 2
     cohorts: int = 64
     salt: int = 0
-    _coin: Coin = computed()
+    _noise: Coin = computed()
 
     def __post_init__(self) -> None:
         owner = "RAPPOR"
@@ -94,22 +93,12 @@ class RAPPOR(FrequencyProtocol):
         if isinstance(self.salt, bool) or not isinstance(self.salt, int) or not 0 <= self.salt < 1 << 64:
             raise ParameterError(f"{owner}: salt must be an integer from 0 to 2**64 - 1, got {self.salt!r}")
         coin = Coin(flip_threshold(Rate.below(Fraction(epsilon) / (2 * hashes))))
-        set_fields(self, epsilon=epsilon, domain=domain, bits=bits, hashes=hashes, cohorts=cohorts, _coin=coin)
-
-    @property
-    def p(self) -> float:
-        """The probability of a bit of the filter to be reported as set where it is."""
-        return float(1 - self._coin.exact)
-
-    @property
-    def q(self) -> float:
-        """The probability of a bit of the filter to be reported as set where it is not."""
-        return float(self._coin.exact)
+        set_fields(self, epsilon=epsilon, domain=domain, bits=bits, hashes=hashes, cohorts=cohorts, _noise=coin)
 
     @property
     def privacy(self) -> Privacy:
         """The guarantee of the sampler as implemented, from its integer threshold, rounded up."""
-        ratio = ((1 << BITS) - self._coin.threshold) / Fraction(self._coin.threshold)
+        ratio = ((1 << BITS) - self._noise.threshold) / Fraction(self._noise.threshold)
         return Privacy(epsilon=log_up(ratio ** (2 * self.hashes)), unit="report", neighbours="replace")
 
     @property
@@ -119,7 +108,7 @@ class RAPPOR(FrequencyProtocol):
 
     def losses(self) -> tuple[AtomicLoss, ...]:
         """The privacy losses of the flipped bits in which two filters can differ, each independent of the others."""
-        return (flip_loss(self._coin),) * (2 * self.hashes)
+        return (flip_loss(self._noise),) * (2 * self.hashes)
 
     def filters(self) -> np.ndarray:
         """Which bits each value sets in each cohort: bool[cohorts, k, bits]."""
@@ -131,7 +120,7 @@ class RAPPOR(FrequencyProtocol):
         owner, k = "RAPPOR", self.domain.size
         column = read_codes(owner, values, self.domain, nulls=nulls)
         packed = np.packbits(self.filters(), axis=2, bitorder="little")
-        high, low = self._coin.halves
+        high, low = self._noise.halves
 
         def block(key: Any, slot: Any, _first: int, codes: np.ndarray, memory: Any, result: Parts) -> None:
             cohorts, sets = result

@@ -56,7 +56,7 @@ class SquareWave(NumericReports, FiniteMechanism):
     Parameters
     ----------
     epsilon
-        The privacy of one report.
+        The privacy of one report: the logarithm of p / q.
     bounds
         The interval (low, high) that values are clamped to; public.
     bins
@@ -71,7 +71,6 @@ class SquareWave(NumericReports, FiniteMechanism):
     (0.129337, 7.389056)
     """
 
-    epsilon: float
     bounds: Pair
     bins: int = 256
 

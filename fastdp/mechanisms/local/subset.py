@@ -18,15 +18,13 @@ from fastdp.engine.runner import ReportBlock, run_reports
 from fastdp.errors import InputCorruptError, ParameterError
 from fastdp.kernels.local.subset import count_subsets, fill_subset
 from fastdp.kernels.memory import empty_aligned
+from fastdp.laws.coins import resolvable_epsilon
 from fastdp.laws.local.subset import SubsetLaw, best_size, steps
-from fastdp.laws.odds import resolvable_epsilon
 from fastdp.laws.rate import Rate
-from fastdp.losses import AtomicLoss
 from fastdp.mechanisms.annotations import DeclaredDomain, computed, frozen, gives_reports
 from fastdp.mechanisms.base import set_fields
-from fastdp.mechanisms.local.frequencies import Counts, FrequencyProtocol
+from fastdp.mechanisms.local.frequencies import Counts, LawProtocol
 from fastdp.parallel import BLOCK
-from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
 from fastdp.typing import Column
 
@@ -40,7 +38,7 @@ _SPREAD, _ONES = _BITS.view(np.uint64).reshape(-1), _BITS.sum(axis=1, dtype=np.u
 
 
 @frozen()
-class SubsetSelection(FrequencyProtocol):
+class SubsetSelection(LawProtocol):
     """Report a set of values that holds the true one with probability p, the others uniform.
 
     epsilon-local DP for one report per person. A set has w = k / (e**epsilon + 1) values, rounded and at least 1, and
@@ -54,7 +52,7 @@ class SubsetSelection(FrequencyProtocol):
     Parameters
     ----------
     epsilon
-        The privacy of one report.
+        The privacy of one report; it also fixes how many values a report holds.
     domain
         The number of codes, or the labels in a public order.
 
@@ -72,12 +70,8 @@ class SubsetSelection(FrequencyProtocol):
 
     def __post_init__(self) -> None:
         epsilon = resolvable_epsilon("SubsetSelection", self.epsilon)
-        domain = Domain.read("SubsetSelection", self.domain)
-        if domain.size > LARGEST_DOMAIN:
-            raise ParameterError(
-                f"SubsetSelection: domain must have at most {LARGEST_DOMAIN} values, got {domain.size}; for more, use "
-                "local hashing or Hadamard response"
-            )
+        hint = "; for more, use local hashing or Hadamard response"
+        domain = Domain.read("SubsetSelection", self.domain, most=LARGEST_DOMAIN, hint=hint)
         law = SubsetLaw(Rate.below(Fraction(epsilon)), domain.size, best_size(epsilon, domain.size))
         set_fields(self, epsilon=epsilon, domain=domain, _law=law)
 
@@ -85,21 +79,6 @@ class SubsetSelection(FrequencyProtocol):
     def size(self) -> int:
         """The number of values in a report."""
         return self._law.size
-
-    @property
-    def p(self) -> float:
-        """The probability of a report to hold the true value."""
-        return float(self._law.p)
-
-    @property
-    def q(self) -> float:
-        """The probability of a report to hold a given other value."""
-        return float(self._law.q)
-
-    @property
-    def privacy(self) -> Privacy:
-        """The guarantee of the sampler as implemented, from its integer threshold, rounded up."""
-        return Privacy(epsilon=self._law.odds.cost, unit="report", neighbours="replace")
 
     @property
     def report_type(self) -> ReportType:
@@ -114,10 +93,6 @@ class SubsetSelection(FrequencyProtocol):
                 f"SubsetSelection: the channel has {number:.3g} outputs; it is written out for up to {LARGEST_CHANNEL}"
             )
         return np.array(list(combinations(range(self.domain.size), self.size)))
-
-    def losses(self) -> tuple[AtomicLoss, ...]:
-        """The privacy loss of one value's set instead of another's."""
-        return (self._law.loss(),)
 
     def channel(self) -> DenseChannel:
         """The channel from the values of the domain to the sets, where there are few enough."""

@@ -18,7 +18,7 @@ from fastdp.errors import DomainError, ParameterError
 from fastdp.kernels.local.histogram import add_columns, set_ones
 from fastdp.laws.central.laplace import LaplaceLaw
 from fastdp.laws.central.placement import FloatGrid
-from fastdp.laws.odds import resolvable_epsilon
+from fastdp.laws.coins import resolvable_epsilon
 from fastdp.laws.rate import Rate
 from fastdp.losses import GeometricLoss
 from fastdp.mechanisms.annotations import DeclaredDomain, computed, frozen, gives_reports
@@ -52,7 +52,7 @@ class SummedHistogram(FrequencyProtocol):
     Parameters
     ----------
     epsilon
-        The privacy of one report.
+        The privacy of one report; the noise of every entry has scale 2 / epsilon.
     domain
         The number of codes, or the labels in a public order.
 
@@ -72,9 +72,7 @@ class SummedHistogram(FrequencyProtocol):
     def __post_init__(self) -> None:
         owner = "SummedHistogram"
         epsilon = resolvable_epsilon(owner, self.epsilon)
-        domain = Domain.read(owner, self.domain)
-        if domain.size > LARGEST_DOMAIN:
-            raise ParameterError(f"{owner}: domain must have at most 2**20 values, got {domain.size}")
+        domain = Domain.read(owner, self.domain, most=LARGEST_DOMAIN)
         grid = min(1.0, 2.0 ** math.floor(math.log2(2 / epsilon / _FEWEST_STEPS)))
         law = LaplaceLaw(Rate.below(Fraction(epsilon) * Fraction(grid) / 2))
         set_fields(self, epsilon=epsilon, domain=domain, granularity=grid, _law=law)

@@ -18,13 +18,12 @@ from fastdp.columns.reports import Field, Parts, ReportType
 from fastdp.engine.runner import run_reports
 from fastdp.errors import InputCorruptError, ParameterError
 from fastdp.kernels.local.unary import count_bits, fill_unary
-from fastdp.laws.coins import BITS, Coin, flip_threshold, log_up, set_loss
-from fastdp.laws.odds import resolvable_epsilon
+from fastdp.laws.coins import BITS, Coin, flip_threshold, log_up, resolvable_epsilon, set_loss
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
 from fastdp.mechanisms.annotations import UNSET, DeclaredDomain, OptionalNumber, computed, frozen, gives_reports
 from fastdp.mechanisms.base import derived, given, set_fields
-from fastdp.mechanisms.local.frequencies import Counts, FrequencyProtocol
+from fastdp.mechanisms.local.frequencies import CoinProtocol, Counts
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
 from fastdp.typing import Column
@@ -35,26 +34,13 @@ LARGEST_CHANNEL = 12
 _COUNTED_SIDE_BY_SIDE = 512
 
 
-class PackedBits(FrequencyProtocol):
+class PackedBits(CoinProtocol):
     """Protocols whose report is a packed set: the true value is in with probability p, each other one with q.
 
     Value v is bit v % 8 of byte v // 8 of a report, the lowest bit first; bits beyond the domain are zero.
     """
 
     __slots__ = ()
-    domain: DeclaredDomain
-    _truth: Coin
-    _noise: Coin
-
-    @property
-    def p(self) -> float:
-        """The probability of the true value's bit to be set."""
-        return float(self._truth.exact)
-
-    @property
-    def q(self) -> float:
-        """The probability of any other bit to be set."""
-        return float(self._noise.exact)
 
     @property
     def coins(self) -> tuple[Coin, Coin]:
@@ -141,7 +127,7 @@ class UnaryEncoding(PackedBits):
     Parameters
     ----------
     epsilon
-        The privacy of one report.
+        The privacy of one report, of which two bits depend on the value.
     domain
         The number of codes, or the labels in a public order.
     optimized
@@ -216,7 +202,7 @@ class ThresholdedHistogram(PackedBits):
     Parameters
     ----------
     epsilon
-        The privacy of one report.
+        The privacy of the noisy histogram that is compared with the threshold.
     domain
         The number of codes, or the labels in a public order.
     threshold
@@ -270,9 +256,4 @@ def best_threshold(epsilon: float) -> float:
 
 def read_unary_domain(owner: str, domain: int | Sequence[str] | Sequence[int] | Domain) -> Domain:
     """A domain small enough for one bit per value."""
-    read = Domain.read(owner, domain)
-    if read.size > LARGEST_DOMAIN:
-        raise ParameterError(
-            f"{owner}: domain must have at most 2**24 values, a report has a bit for each; got {read.size}"
-        )
-    return read
+    return Domain.read(owner, domain, most=LARGEST_DOMAIN, hint="; a report has a bit for each")

@@ -124,7 +124,27 @@ class DistanceMatrix(CodeMechanism):
 
 
 @frozen(eq=False)
-class ExponentialMetric(DistanceMatrix):
+class MetricMatrix(DistanceMatrix):
+    """Mechanisms that follow from epsilon and a metric alone: their fields, checked by `_read`."""
+
+    epsilon: float
+    distance: NumberMatrix
+    unit: str = "unit"
+    _shares: list[list[int]] = computed(compare=True)
+    _channel: DenseChannel = computed(compare=True)
+    _rows: Rows = computed(compare=True)
+
+    def _read(self) -> tuple[str, float, np.ndarray]:
+        """The name, and the checked parameters, which are set."""
+        owner = type(self).__name__
+        epsilon = validation.positive(owner, "epsilon", self.epsilon)
+        distance = read_metric(owner, self.distance)
+        set_fields(self, epsilon=epsilon, distance=distance)
+        return owner, epsilon, distance
+
+
+@frozen(eq=False)
+class ExponentialMetric(MetricMatrix):
     """Report y instead of x with probability proportional to e**(-epsilon d(x, y) / 2).
 
     epsilon-d-private for one report per person: the exponential mechanism with d as its score. Half of epsilon pays for
@@ -151,18 +171,10 @@ class ExponentialMetric(DistanceMatrix):
     True
     """
 
-    epsilon: float
     distance: NumberMatrix
-    unit: str = "unit"
-    _shares: list[list[int]] = computed(compare=True)
-    _channel: DenseChannel = computed(compare=True)
-    _rows: Rows = computed(compare=True)
 
     def __post_init__(self) -> None:
-        owner = "ExponentialMetric"
-        epsilon = validation.positive(owner, "epsilon", self.epsilon)
-        distance = read_metric(owner, self.distance)
-        set_fields(self, epsilon=epsilon, distance=distance)
+        owner, epsilon, distance = self._read()
         with np.errstate(over="ignore"):
             weights = np.exp(-epsilon / 2 * distance)
         self._set_up(weights / weights.sum(axis=1, keepdims=True))

@@ -116,9 +116,9 @@ class Remapped(CodeMechanism):
     mechanism
         The mechanism whose reports are remapped.
     prior
-        The weights of the values, for which remapping is optimal.
+        The weights of the values; the remap is optimal for them.
     loss
-        The loss of one value for another: a name or a matrix.
+        The loss of guessing one value for another: "absolute", "squared", "zero-one", or a matrix.
 
     >>> import fastdp as fd
     >>> noisy = fd.GridGeometric(epsilon=0.5, shape=(1, 5))

@@ -13,7 +13,7 @@ from fastdp.columns.numeric import Nulls
 from fastdp.columns.points import read_points
 from fastdp.errors import ParameterError
 from fastdp.mechanisms.annotations import UNSET, OptionalNumber, computed, frozen
-from fastdp.mechanisms.base import Mechanism, set_fields
+from fastdp.mechanisms.base import PointMechanism, set_fields
 from fastdp.mechanisms.central.geometric import Geometric
 from fastdp.mechanisms.metric.planar_laplace import LARGEST_DISTANCE, PlanarLaplace
 from fastdp.plane import Plane, check_degrees
@@ -37,7 +37,7 @@ _ROOT_THREE = Fraction(math.isqrt(3 << 200) + 1, 1 << 100)
 
 
 @frozen()
-class GlobeLaplace(Mechanism):
+class GlobeLaplace(PointMechanism):
     """Move a latitude and a longitude by planar Laplace noise, on a plane that touches the globe near the point.
 
     epsilon-d-private for one report per person, d the distance on the ground: ``epsilon`` is per ``unit`` ("m", "km",
@@ -120,7 +120,9 @@ class GlobeLaplace(Mechanism):
         """How many units a report is off at most, with this probability; that of the law on a flat plane."""
         return float(self._fine.radius(level))
 
-    def randomize(self, latitude: Column, longitude: Column, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
+    def randomize(  # of degrees alone
+        self, latitude: Column, longitude: Column | None = None, *, rng: Rng | None = None, nulls: Nulls = "error"
+    ) -> Any:
         """One latitude and one longitude (from -180 to 180) per point, in the caller's own kinds of container."""
         owner = "GlobeLaplace"
         points = read_points(owner, latitude, longitude, nulls=nulls)
@@ -130,6 +132,12 @@ class GlobeLaplace(Mechanism):
                 stop = min(start + AT_ONCE, last)
                 results.fill(start, stop, self._move(rng, *points.read(owner, start, stop)))
         return results.finish()
+
+    def randomize_latlon(
+        self, latitude: Column, longitude: Column | None = None, *, rng: Rng | None = None, nulls: Nulls = "error"
+    ) -> Any:
+        """The same as `randomize`, as `PlanarLaplace` calls it."""
+        return self.randomize(latitude, longitude, rng=rng, nulls=nulls)
 
     def _move(self, rng: Rng, latitude: np.ndarray, longitude: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         metres, latitude, longitude = METRES[self.unit], latitude.astype(np.float64), longitude.astype(np.float64)

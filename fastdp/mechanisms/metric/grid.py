@@ -51,15 +51,15 @@ def _build(quarter: Callable[[float, int, int], np.ndarray], rate: float, shape:
     )
 
 
+@frozen()
 class GridNoise(CodeMechanism):
-    """What both kinds of noise on a grid share."""
+    """Noise on the cells of a grid: the fields and the guarantee of both kinds."""
 
-    __slots__ = ()
     epsilon: float
     shape: Shape
-    cell: float
-    unit: str
-    _rate: Any
+    cell: float = 1.0
+    unit: str = "cell"
+    _rate: Any = computed()
     _quarter: ClassVar[Any]
 
     def __post_init__(self) -> None:
@@ -182,11 +182,7 @@ class GridGeometric(GridNoise):
     ('1 km', True)
     """
 
-    epsilon: float
     shape: Shape
-    cell: float = 1.0
-    unit: str = "cell"
-    _rate: Any = computed()
     _quarter = staticmethod(offsets.geometric_quarter)
 
 
@@ -212,9 +208,5 @@ class GridLaplace(GridNoise):
     [22, 64]
     """
 
-    epsilon: float
     shape: Shape
-    cell: float = 1.0
-    unit: str = "cell"
-    _rate: Any = computed()
     _quarter = staticmethod(offsets.laplace_quarter)

@@ -211,6 +211,13 @@ class PlanarLaplace(PlanarNoise):
             raise ParameterError("PlanarLaplace: latitudes and longitudes need origin, a public latitude and longitude")
         return self.origin
 
+    @property
+    def public_point(self) -> tuple[float, float]:
+        """The origin, or a corner of the region, or (0, 0)."""
+        if self.origin is not None:
+            return self.origin
+        return (0.0, 0.0) if self.region is None else (self.region[0][0], self.region[1][0])
+
     def on_plane(self) -> PlanarLaplace:
         """The mechanism on the plane that touches the globe at ``origin``, within 4,000 km of it."""
         self.public_origin()

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastdp import validation
-from fastdp.channels import DenseChannel
 from fastdp.errors import ParameterError
-from fastdp.kernels.metric.probability_rows import Rows
-from fastdp.mechanisms.annotations import NumberMatrix, computed, frozen
-from fastdp.mechanisms.base import set_fields
-from fastdp.mechanisms.metric.exponential import LOG_ERROR, DistanceMatrix, read_metric
+from fastdp.mechanisms.annotations import NumberMatrix, frozen
+from fastdp.mechanisms.metric.exponential import LOG_ERROR, MetricMatrix
 
 LARGEST_CUT = 1e-6
 """The part of epsilon that may go to what float64 cannot resolve."""
 
 
 @frozen(eq=False)
-class TightConstraints(DistanceMatrix):
+class TightConstraints(MetricMatrix):
     """Report y instead of x with probability w(y) e**(-epsilon d(x, y)), where w makes every row sum to 1.
 
     epsilon-d-private for one report per person, with nothing given away: each report's probabilities change by exactly
@@ -32,9 +28,9 @@ class TightConstraints(DistanceMatrix):
     Parameters
     ----------
     epsilon
-        The privacy per unit of distance.
+        The privacy per unit of distance, all of which every pair of values uses up.
     distance
-        The matrix of distances between values.
+        The matrix of distances between values, a metric.
     unit
         The unit of distance, for the guarantee's text.
 
@@ -45,18 +41,10 @@ class TightConstraints(DistanceMatrix):
     True
     """
 
-    epsilon: float
     distance: NumberMatrix
-    unit: str = "unit"
-    _shares: list[list[int]] = computed(compare=True)
-    _channel: DenseChannel = computed(compare=True)
-    _rows: Rows = computed(compare=True)
 
     def __post_init__(self) -> None:
-        owner = "TightConstraints"
-        epsilon = validation.positive(owner, "epsilon", self.epsilon)
-        distance = read_metric(owner, self.distance)
-        set_fields(self, epsilon=epsilon, distance=distance)
+        owner, epsilon, distance = self._read()
         # A row that misses 1 by t moves a log-ratio by t when it is divided by its sum: taken off epsilon beforehand.
         nearest = float(distance[distance > 0].min())
         missed = float(np.abs(_solve(owner, epsilon, distance).sum(axis=1) - 1).max())

@@ -157,7 +157,7 @@ class Trajectories(Mechanism):
         totals = np.array([rounding.sum_up((int(t) * test, int(r) * report)) for t, r in pairs])
         each = np.array([[rounding.sum_up((t * test, r * report)) for r in (0, 1)] for t in (0, 1)])
         spent = totals[which.reshape(-1)] if size else np.zeros(0)
-        dearest = float(spent.max(initial=rounding.float_up(report)))
+        highest = float(spent.max(initial=rounding.float_up(report)))
         return TrajectoryReports(
             *reports,
             is_new,
@@ -165,5 +165,5 @@ class Trajectories(Mechanism):
             each[is_tested.astype(int), is_new.astype(int)],
             visits.names,
             spent,
-            Privacy(epsilon=dearest, unit=self._unit(), neighbours="replace"),
+            Privacy(epsilon=highest, unit=self._unit(), neighbours="replace"),
         )

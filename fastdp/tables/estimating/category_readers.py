@@ -34,7 +34,7 @@ class Reader(Protocol):
 
     def add(self, *reports: pa.Array) -> None: ...
 
-    def find(self, column: str, name: str, level: float) -> list[ColumnEstimate]: ...
+    def conclude(self, column: str, name: str, level: float) -> list[ColumnEstimate]: ...
 
 
 class ShareReader:
@@ -51,7 +51,7 @@ class ShareReader:
         counts = self._mechanism.aggregate(column)
         self._counts = counts if self._counts is None else self._counts + counts
 
-    def find(self, column: str, name: str, level: float) -> list[ColumnEstimate]:
+    def conclude(self, column: str, name: str, level: float) -> list[ColumnEstimate]:
         if self._unbiased:
             found: Any = self._mechanism.estimate(self._counts)
             method = UNBIASED
@@ -77,7 +77,7 @@ class OutputReader:
         (column,) = reports
         self._counts = self._counts + np.asarray(self._mechanism.count_outputs(column))
 
-    def find(self, column: str, name: str, level: float) -> list[ColumnEstimate]:
+    def conclude(self, column: str, name: str, level: float) -> list[ColumnEstimate]:
         found = estimate_reports(self._channel, self._counts, progress=False)
         lines = lines_of(values_of(self._mechanism, found.distribution.size), found.distribution, found, level)
         return [

@@ -47,7 +47,7 @@ class Cells:
     finer_ranges: np.ndarray | None = None
     """Its range."""
 
-    def find(self, column: str, name: str, level: float) -> list[ColumnEstimate]:
+    def conclude(self, column: str, name: str, level: float) -> list[ColumnEstimate]:
         """The shares of ranges, and the quartiles."""
         found = estimate_reports(self.channel, self.counts, progress=False)
         shares = (self.range_of == np.arange(len(self.ranges))[:, None]).astype(np.float64)

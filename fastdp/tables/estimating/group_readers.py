@@ -19,19 +19,9 @@ from fastdp.tables.estimating.results import ColumnEstimate
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fastdp.plans.column_group import Group
-    from fastdp.tables.estimating.category_readers import Reader
 
 LARGEST_JOINT = 1 << 20
 """Combinations that are counted."""
-
-
-def open_group_reader(group: Group, *, unbiased: bool) -> Reader | None:
-    """The reader for the reports of a group; None where there is none."""
-    body = group.body
-    if isinstance(body, Joint) and body.mechanism.domain.size <= LARGEST_JOINT:
-        return JointReader(body, unbiased=unbiased)
-    return SeveralReader(body, unbiased=unbiased) if isinstance(body, Several) else None
 
 
 class JointReader:
@@ -49,7 +39,7 @@ class JointReader:
             joint = joint * domain.size + flat_codes("krr", column, domain)
         self._counts += np.bincount(joint, minlength=self._counts.size)
 
-    def find(self, column: str, name: str, level: float) -> list[ColumnEstimate]:
+    def conclude(self, column: str, name: str, level: float) -> list[ColumnEstimate]:
         mechanism, counts = self._body.mechanism, Counts(self._counts, int(self._counts.sum()))
         found: Any = mechanism.estimate(counts)
         shares, method = found.frequencies, UNBIASED
@@ -74,7 +64,7 @@ class SeveralReader:
         counts = self._body.mechanism.aggregate(dict(zip(self._body.columns, reports, strict=True)))
         self._counts = counts if self._counts is None else self._counts + counts
 
-    def find(self, column: str, name: str, level: float) -> list[ColumnEstimate]:  # noqa: ARG002
+    def conclude(self, column: str, name: str, level: float) -> list[ColumnEstimate]:  # noqa: ARG002
         """An estimate per column, under its own name."""
         mechanism = self._body.mechanism
         results = []

@@ -50,13 +50,13 @@ class MeanReader:
             counts: Any = self._mechanism.count_outputs(column, fine_bins(self._bins))
             self._counts = counts if self._counts is None else self._counts + counts
 
-    def find(self, column: str, name: str, level: float) -> list[ColumnEstimate]:
+    def conclude(self, column: str, name: str, level: float) -> list[ColumnEstimate]:
         found = self._mechanism.estimate(self._sums)
         line = Line(None, found.mean, found.std_error, *found.interval(level))
         results = [ColumnEstimate(column, name, "mean", found.n, level, "mean of unbiased reports", (line,))]
         if self._bins is not None and isinstance(self._mechanism, Piecewise):
             channel, bounds = self._mechanism.channel(fine_bins(self._bins)), self._mechanism.bounds
-            results += cells_of_window(channel, self._counts, bounds, self._bins).find(column, name, level)
+            results += cells_of_window(channel, self._counts, bounds, self._bins).conclude(column, name, level)
         return results
 
 
@@ -75,7 +75,7 @@ class WaveReader:
         counts = self._fine.aggregate(column)
         self._counts = counts if self._counts is None else self._counts + counts
 
-    def find(self, column: str, name: str, level: float) -> list[ColumnEstimate]:
+    def conclude(self, column: str, name: str, level: float) -> list[ColumnEstimate]:
         counts, (low, high), window = self._counts, self._fine.bounds, self._fine.channel()
         points, _ = window_points(window, self._bins)
         nothing = np.zeros(window.shape[1])
@@ -83,7 +83,7 @@ class WaveReader:
         mean = corrected_mean(tally, window.at(points), points / window.shape[0], np.zeros(points.size), nothing)
         cells = cells_of_window(window, counts.support, self._fine.bounds, self._bins)
         found = _mean(column, name, mean, counts.n, (low, high - low), level)
-        return [*cells.find(column, name, level), found]
+        return [*cells.conclude(column, name, level), found]
 
 
 class NoiseReader:
@@ -121,7 +121,7 @@ class NoiseReader:
                 part = Tally(counts, np.zeros(size), 0.0)
         self._tally = self._tally + part
 
-    def find(self, column: str, name: str, level: float) -> list[ColumnEstimate]:
+    def conclude(self, column: str, name: str, level: float) -> list[ColumnEstimate]:
         steps, tally = self._steps, self._tally
         if steps is None:
             return [_mean(column, name, plain_mean(tally), tally.n, (0.0, 1.0), level)]
@@ -137,7 +137,7 @@ class NoiseReader:
         place = (steps.low, steps.width * steps.unit)
         results = [_mean(column, name, mean, tally.n, place, level)]
         if self._bins is not None:
-            results += cells_of_steps(steps, tally.counts, self._bins).find(column, name, level)
+            results += cells_of_steps(steps, tally.counts, self._bins).conclude(column, name, level)
         return results
 
 

@@ -90,18 +90,15 @@ class Job:
 
     def _result_types(self, part: PlanPart) -> dict[str, pa.DataType]:
         """The types of the results of a part's columns, by their names; none of columns that are dropped."""
+        import pyarrow as pa
+
         if part.action == "drop":
             return {}
         kinds = [self._type_of(name) for name in part.columns]
         if part.action == "keep":
             return {part.name: kept_type(self._owner, part.name, *kinds)}
-        return dict(zip(part.columns, self._report_types(part, kinds), strict=True))
-
-    def _report_types(self, part: PlanPart, kinds: list[pa.DataType]) -> list[pa.DataType]:
-        import pyarrow as pa
-
         try:
-            return part.result_types(kinds)
+            return dict(zip(part.columns, part.result_types(kinds), strict=True))
         except (FastDPError, pa.ArrowException) as error:
             raise _withheld(self._owner, part, error) from None
 
@@ -110,7 +107,7 @@ class Job:
         check_known(f"{self._owner}: column {column!r}", kind)
         return kind
 
-    def place(self, output: str | os.PathLike[str], **options: Any) -> Output:
+    def open_output(self, output: str | os.PathLike[str], **options: Any) -> Output:
         """Where the release goes; refused if that is the input or the plan, or exists."""
         return Output(self._owner, self.source, output, plan=self.plan.path, **options)
 
@@ -141,7 +138,7 @@ class Job:
         for name in self._labelled:
             if name in self.plan.columns and pa.types.is_string(self.schema.field(name).type):
                 part = self.plan.columns[name]
-                (kinds[name],) = self._report_types(part, [pa.dictionary(pa.int32(), pa.string())])
+                (kinds[name],) = part.result_types([pa.dictionary(pa.int32(), pa.string())])
         if not any(pa.types.is_dictionary(kind) for kind in kinds.values()):
             return None
         return pa.schema([pa.field(field.name, kinds.get(field.name, field.type)) for field in self.schema])

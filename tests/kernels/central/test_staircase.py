@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from fastdp.kernels import cell_tables as kernels
 from fastdp.kernels.central.staircase import fill_stairs
-from fastdp.kernels.stream import words
 from fastdp.laws import cell_tables as cells
 from fastdp.laws.central import staircase
 from fastdp.laws.rate import Rate
+from tests.kernels.central.draws import COUNT, KEY, START, draws_of
 from tests.reference import private
 from tests.reference.cells import CellSampler
-
-KEY = np.array([1, 2, 3, 4, 5, 6, 7, 8], np.uint32)
-START = 2**33 + 5
-COUNT = 300
-
-
-def draws_of(kernel, *arguments) -> list[int]:
-    out = np.zeros(COUNT, np.int64)
-    kernel(KEY, np.uint64(START), *arguments, words.make_scratch(), out)
-    return out.tolist()
 
 
 @pytest.mark.parametrize(("epsilon", "steps", "tread"), [(0.3, 10, 4), (2.5, 1000, 200), (9.0, 2**30, 2**24)])

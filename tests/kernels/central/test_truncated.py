@@ -12,19 +12,10 @@ from fastdp.kernels.stream import words
 from fastdp.laws import cell_tables as cells
 from fastdp.laws.central.laplace import LaplaceLaw, LaplaceWithin
 from fastdp.laws.rate import Rate
+from tests.kernels.central.draws import COUNT, KEY, START, draws_of
 from tests.reference import private
 from tests.reference.cells import CellSampler
 from tests.reference.statistics import chisquare_p
-
-KEY = np.array([1, 2, 3, 4, 5, 6, 7, 8], np.uint32)
-START = 2**33 + 5
-COUNT = 300
-
-
-def draws_of(kernel, *arguments) -> list[int]:
-    out = np.zeros(COUNT, np.int64)
-    kernel(KEY, np.uint64(START), *arguments, words.make_scratch(), out)
-    return out.tolist()
 
 
 @pytest.mark.parametrize("scale", [1.4, 60.0, 5000.0])

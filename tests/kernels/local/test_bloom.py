@@ -27,7 +27,7 @@ def test_randomize__agrees_with_plain_python(generator):
             cohort = plane_word(key, HALVES, slot, 16) % 8
             assert reports["cohort"][i] == cohort
             flips = int.from_bytes(
-                bytes(byte_at(key, slot + j, mechanism._coin.threshold) for j in range(width)), "little"
+                bytes(byte_at(key, slot + j, mechanism._noise.threshold) for j in range(width)), "little"
             )
             truth = int((filters[cohort, i].astype(object) << np.arange(bits)).sum())
             assert int.from_bytes(bytes(reports["bits"][i]), "little") == (truth ^ flips) & (1 << bits) - 1

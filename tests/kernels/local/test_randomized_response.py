@@ -32,7 +32,7 @@ def test_randomize__agrees_with_plain_python(epsilon, reserved, offset, generato
     packed, plain = draw(arrow), draw(values[offset:])
     packed.validate(full=True)
     assert np.array_equal(packed.to_numpy(zero_copy_only=False), plain)
-    key, threshold = key_of(seeded(generator=generator)), mechanism._coin.threshold
+    key, threshold = key_of(seeded(generator=generator)), mechanism._noise.threshold
     for i in [*range(12), *range(size - 12, size)]:
         assert int(plain[i]) == int(values[offset + i]) ^ bit_at(key, reserved + i, threshold)
     last = np.frombuffer(packed.buffers()[1], np.uint8)[(size + 7) // 8 - 1]

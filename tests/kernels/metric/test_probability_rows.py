@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from itertools import accumulate
-
 import numpy as np
 import pytest
 
 from fastdp.kernels.metric.probability_rows import add_offsets, fill_rows
 from fastdp.kernels.stream.words import make_scratch
 from fastdp.laws.metric.probability_rows import arrange, realise_row
-from tests.reference.cells import HALVES, PRIVATE
-from tests.reference.keystream import Private, plane_word
+from tests.reference.matrix import draw
 
 KEY = np.arange(30, 38, dtype=np.uint32)
 WORDS = tuple(int(word) for word in KEY)
 START = 2**20 + 3
-
-
-def plain(slot, shares):
-    """128 bits, 16 of the plane and 112 of the private stream, among the shares' intervals."""
-    private = Private(WORDS, slot, PRIVATE)
-    first = plane_word(WORDS, HALVES, slot, 16) << 48 | private.next() >> 16
-    return bisect_right(list(accumulate(shares))[:-1], first << 64 | private.next())
 
 
 @pytest.mark.parametrize("size", [2, 5, 300])
@@ -33,8 +22,8 @@ def test_fill_rows__agrees_with_plain_python(size):
     shares = [realise_row(row, np.ones(size, bool)) for row in masses]
     codes, out = np.arange(3000) % 3, np.zeros(3000, np.int64)
     assert fill_rows(KEY, np.uint64(START), codes, arrange(shares), make_scratch(), out) == 0
-    assert out.tolist() == [plain(START + i, shares[code]) for i, code in enumerate(codes)]
-    assert out.tolist() != [plain(START + i, shares[(code + 1) % 3]) for i, code in enumerate(codes)]
+    assert out.tolist() == [draw(WORDS, START + i, shares[code]) for i, code in enumerate(codes)]
+    assert out.tolist() != [draw(WORDS, START + i, shares[(code + 1) % 3]) for i, code in enumerate(codes)]
 
 
 @pytest.mark.parametrize("bad", [-1, 1, 2**40])

@@ -18,7 +18,7 @@ APPENDIX_C = bytes(range(32))
 
 
 @keystream.kernel
-def _fill_once(key, counters, plane, attempt, out):
+def fill_once(key, counters, plane, attempt, out):
     keystream.fill_group(key, counters, plane, attempt, out, 0)
 
 
@@ -26,7 +26,7 @@ def fill(key: bytes, counters: list[int], plane: int, attempt: int | list[int]) 
     """Sixteen blocks with any counters; ``attempt`` may be one for each."""
     out = np.zeros(256, np.uint32)
     attempts = np.uint32(attempt) if isinstance(attempt, int) else np.array(attempt, np.uint32)
-    _fill_once(aes.expand_key(key), np.array(counters, np.uint64), np.uint32(plane), attempts, out)
+    fill_once(aes.expand_key(key), np.array(counters, np.uint64), np.uint32(plane), attempts, out)
     return blocks_of(out)
 
 

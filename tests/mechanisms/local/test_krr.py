@@ -11,6 +11,7 @@ from scipy.stats import chisquare
 
 import fastdp as fd
 from tests.generators import each_generator
+from tests.mechanisms import report_checks
 from tests.mechanisms.report_checks import seeded
 
 LABELS = ["cold", "flu", "none"]
@@ -41,13 +42,7 @@ def test_krr__follows_its_channel(k, epsilon, generator):
 @pytest.mark.parametrize("k", [10, 1000, 70_000])
 def test_randomize__does_not_depend_on_threads_or_batches(k, threads):
     mechanism, values = fd.KRR(epsilon=1.0, domain=k), (np.arange(300_000) % k).astype(np.int32)
-    threads(1)
-    whole = mechanism.randomize(values, rng=seeded())
-    threads(3)
-    assert np.array_equal(mechanism.randomize(values, rng=seeded()), whole)
-    rng = seeded()
-    parts = [mechanism.randomize(values[a:b], rng=rng) for a, b in ((0, 1), (1, 1500), (1500, 300_000))]
-    assert np.array_equal(np.concatenate(parts), whole)
+    whole = report_checks.check_same_in_parts(mechanism, values, threads)
     for dtype in (np.uint32, np.int64, np.uint64, np.dtype(">i4")):
         assert np.array_equal(mechanism.randomize(values.astype(dtype), rng=seeded()), whole)
 
@@ -145,17 +140,7 @@ def test_variance__meets_the_closed_form(k, variance):
 @pytest.mark.parametrize(("epsilon", "k"), [(0.5, 4), (1.0, 10), (3.0, 50)])
 def test_estimate__is_unbiased_with_its_variance(epsilon, k):
     """400 repetitions: mean within 4 standard errors, empirical variance within 3 of the closed form."""
-    mechanism, n, runs = fd.KRR(epsilon=epsilon, domain=k), 2_000, 400
-    values = np.repeat([0, 1], [n // 4, n - n // 4])
-    rng = seeded()
-    estimates = np.array([mechanism.estimate(mechanism.randomize(values, rng=rng)).frequencies for _ in range(runs)])
-    truth = np.bincount(values, minlength=k) / n
-    for x in (0, 1, k - 1):
-        # Values are fixed, so the variance has no sampling part: q(1-q) for others, p(1-p) for holders of x.
-        p, q = mechanism.p, mechanism.q
-        variance = (truth[x] * p * (1 - p) + (1 - truth[x]) * q * (1 - q)) / (n * (p - q) ** 2)
-        assert abs(estimates[:, x].mean() - truth[x]) < 4 * math.sqrt(variance / runs)
-        assert abs(estimates[:, x].var() / variance - 1) < 3 * math.sqrt(2 / runs) * 1.2
+    report_checks.check_estimates(fd.KRR(epsilon=epsilon, domain=k), k, slack=1.2)
 
 
 def test_counts__of_batches_add_up():

@@ -18,6 +18,7 @@ from fastdp.channels.window import WindowChannel
 from fastdp.laws.rate import Rate
 from fastdp.mechanisms.local.numeric import HYBRID_FROM, Duchi, Hybrid, MeanEstimate, Piecewise, Sums
 from fastdp.mechanisms.local.square_wave import SquareWave
+from tests.mechanisms import report_checks
 from tests.mechanisms.report_checks import seeded
 from tests.reference.numeric import cell_probabilities
 from tests.reference.statistics import chisquare_p
@@ -193,13 +194,7 @@ def test_estimate__is_unbiased_with_its_variance(kind, epsilon):
 @each_kind
 def test_randomize__does_not_depend_on_threads_or_batches(kind, threads):
     mechanism, values = kind(epsilon=1.0, bounds=(-1, 1)), np.random.default_rng(2).uniform(-1.2, 1.2, 300_000)
-    threads(1)
-    whole = mechanism.randomize(values, rng=seeded())
-    threads(3)
-    assert np.array_equal(mechanism.randomize(values, rng=seeded()), whole)
-    rng = seeded()
-    parts = [mechanism.randomize(values[a:b], rng=rng) for a, b in ((0, 1), (1, 1500), (1500, 300_000))]
-    assert np.array_equal(np.concatenate(parts), whole)
+    report_checks.check_same_in_parts(mechanism, values, threads)
 
 
 @each_kind

@@ -12,6 +12,8 @@ from scipy.stats import chisquare
 
 import fastdp as fd
 from fastdp.channels import KRRChannel
+from tests.mechanisms.report_checks import key_of, seeded
+from tests.reference.matrix import draw
 
 LECTURE = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
 WIDE = [[0.1, 0.0, 0.2, 0.7, 0.0], [0.3, 0.0, 0.3, 0.4, 0.0], [0.6, 0.0, 0.1, 0.3, 0.0]]
@@ -34,6 +36,33 @@ def test_reports__follow_the_matrix(matrix, value):
 def test_reports__stay_the_same_for_a_seed():
     reports = fd.MatrixMechanism(WIDE).randomize(np.arange(12) % 3, rng=fd.Rng.unsafe_seed(42))
     assert reports.tolist() == GOLDEN
+
+
+@pytest.mark.parametrize("matrix", [LECTURE, WIDE], ids=["lecture", "wide"])
+def test_reports__agree_with_plain_python(matrix):
+    """Bit for bit; a share more for the first report gives others."""
+    mechanism, rng, values = fd.MatrixMechanism(matrix), seeded(generator="chacha20"), np.arange(2000) % 3
+    key, names = tuple(int(word) for word in key_of(rng)), mechanism._kept
+    expected = [names[draw(key, i, mechanism._shares[value])] for i, value in enumerate(values)]
+    assert mechanism.randomize(values, rng=seeded(generator="chacha20")).tolist() == expected
+    moved = [[row[0] + (1 << 124), row[1] - (1 << 124), *row[2:]] for row in mechanism._shares]
+    assert expected != [names[draw(key, i, moved[value])] for i, value in enumerate(values)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "matrix", [LECTURE, WIDE, np.full((3, 300), 1 / 300)], ids=["lecture", "wide", "three hundred"]
+)
+def test_reports__follow_the_matrix_over_1e7_draws(matrix):
+    """1e7 draws of one row; another row, or one part in a thousand moved, is rejected."""
+    row, count = np.array(matrix)[0], 10_000_000
+    reports = fd.MatrixMechanism(matrix).randomize(np.zeros(count, np.int32), rng=fd.Rng.unsafe_seed(5))
+    possible = row > 0
+    seen = np.bincount(reports, minlength=row.size)[possible]
+    assert chisquare(seen, row[possible] * count).pvalue > 1e-3
+    moved = row[possible].copy()
+    moved[:2] += (1e-3, -1e-3)
+    assert chisquare(seen, moved * count).pvalue < 1e-3
 
 
 def test_integers__are_exact():
