@@ -78,3 +78,11 @@ class AtomicLoss(Loss):
     q: np.ndarray = field(repr=False)
     p_infinite: float = 0.0
     q_infinite: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CellsLoss(Loss):
+    """A loss between two others: outcomes merged to cells lie ``below``, cells spread to their ends ``above``."""
+
+    below: AtomicLoss
+    above: AtomicLoss

@@ -48,9 +48,9 @@ class Direction:
     def worst_at_zero(self) -> float:
         """A cheap bound on delta(0) where every loss is of a sampled Gaussian, by their total variations; else 1."""
         factors = self.factors
-        if self.rho or factors.count > sum(one[2] for one in factors.sampled) or factors.variance:
+        if self.rho or factors.laplace.size or factors.counts.size or factors.variance:
             return 1.0
-        shares = [count * rate * 0.4 / sigma for sigma, rate, count, _ in factors.sampled]
+        shares = [count * rate * 0.4 / sigma for sigma, rate, count, _ in factors.sampled.tolist()]
         return math.fsum(shares) * math.exp(2 * factors.margin) + 2 * factors.margin + 2 * factors.distance
 
     def far(self, epsilon: float) -> float:
@@ -89,7 +89,10 @@ class Direction:
         # where the curve is smooth, smoothing by w widens delta by 1.2 w^2 theta (theta + 1), epsilon by theta less
         wanted = self.width * (max(found * theta, 1e-3) if goal is not None else 1.0)
         smoothing = min(wanted / 1.5, 0.02) / (theta * (theta + 1)) * scale**2
-        inversion = Inversion(factors, theta, math.sqrt(smoothing), min(1e-6, max(1e-12, 0.05 * self.width * scale)))
+        end = found if goal is not None else epsilon
+        depth = max(0.0, theta * end - factors.log_moment(theta, coarse=True))
+        cut = min(1e-6, max(1e-12, 0.05 * self.width * scale))
+        inversion = Inversion(factors, theta, math.sqrt(min(smoothing, 4.0)), cut, depth)
         largest = factors.largest
 
         def finite(at: float) -> tuple[float, float]:
@@ -107,8 +110,10 @@ class Direction:
         below = Direction(gaussian, width=self.width)._finite(delta=delta, epsilon=epsilon, scale=scale)  # noqa: SLF001
 
         def finite(at: float) -> tuple[float, float]:
-            theta, log_bound = choose_tilt(gaussian, epsilon=at)
-            error = gaussian.log_moment_error(theta) + 1e-14 * (1 + abs(theta * at) + abs(log_bound))
+            theta, _ = choose_tilt(gaussian, epsilon=at)
+            moment, error = gaussian.log_moment_with_error(theta)
+            log_bound = moment - theta * at - math.log1p(theta) - theta * math.log1p(1 / theta)
+            error += 1e-14 * (1 + abs(theta * at) + abs(log_bound))
             return below(at)[0], min(1.0, math.exp(min(0.0, log_bound + error)))
 
         return finite
