@@ -39,6 +39,38 @@ def _tail(x: float) -> float:
 
 
 @dataclass(slots=True)
+class SampledCurve:
+    """One Gaussian of a deviation ``sigma`` on a Poisson sample, or where a record is added: P(A) - e^epsilon Q(A).
+
+    A is where the likelihood ratio is above e^epsilon; where it begins, the curve is stationary, so that rounding there
+    counts in second order alone.
+    """
+
+    sigma: float
+    rate: float
+    add: bool
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Lower and upper bounds on delta(epsilon)."""
+        q, sigma = self.rate, self.sigma
+        odds = (math.expm1(-epsilon) if self.add else math.expm1(min(epsilon, 700.0))) / q
+        if not odds > -1 or epsilon > 700:
+            return (0.0, 0.0) if self.add else (0.0, 1e-300)
+        edge = sigma * math.log1p(odds) + 1 / (2 * sigma)
+        without, having = (-edge, 1 / sigma - edge) if not self.add else (edge, edge - 1 / sigma)
+        outside, inside = _tail(-without), _tail(-having)
+        grown = math.exp(epsilon)
+        if self.add:
+            terms = outside, -grown * (1 - q) * outside, -grown * q * inside
+        else:
+            terms = q * inside, (1 - q) * outside, -grown * outside
+        size = 1 + edge * edge + 1 / (sigma * sigma)
+        error = 8 * UNIT * size * math.fsum(map(abs, terms)) + 1e-300
+        delta = math.fsum(terms)
+        return max(0.0, delta - error), min(1.0, max(0.0, delta) + error)
+
+
+@dataclass(slots=True)
 class LaplaceCurve:
     """1 - e^{(epsilon - largest) / 2} of Laplace noise, rounded outward.
 
@@ -115,11 +147,13 @@ class _Coins:
         return max(0.0, delta - error), min(1.0, delta + error)
 
 
-def exact_curve(factors: Factors) -> GaussianCurve | LaplaceCurve | CoinsCurve | AtomsCurve | None:
+def exact_curve(factors: Factors) -> GaussianCurve | SampledCurve | LaplaceCurve | CoinsCurve | AtomsCurve | None:
     """The closed form of a composition, None if it has none here."""
     laplace = factors.laplace
     if factors.sampled.size:
-        return None
+        sigma, rate, _, add = factors.sampled[0].tolist()
+        alone = factors.count == 1 and not factors.variance
+        return SampledCurve(sigma, rate, bool(add)) if alone else None
     if factors.coin:
         return CoinsCurve(*factors.coin, int(factors.counts[0]))
     if not laplace.size and not factors.counts.size:

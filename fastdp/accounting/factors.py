@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from fastdp.accounting.cells import Cells
 from fastdp.errors import ParameterError
 from fastdp.losses import (
     AtomicLoss,
@@ -145,6 +146,24 @@ class Factors:
         total, sampled = self._log_moment(theta, False)
         bulk = theta * self.reach + theta * (theta + 1) * self.variance + 4 * self.count + self.points + 4
         return total, 16 * UNIT * bulk + sampled
+
+    def gathered(self, *, below: bool) -> Factors:
+        """The same with cells in place of sampled Gaussians, whose curve lies above, or below."""
+        atoms = [(self.losses, self.masses, self.counts, np.diff(self.starts))]
+        log_finite, margin = self.log_finite, self.margin
+        for sigma, rate, count, add in self.sampled.tolist():
+            loss = Cells.of(GaussianLoss(mu=1 / sigma)).mixed(rate).loss()
+            one = loss.below if below else loss.above
+            losses, masses, infinite = (-one.losses, one.q, one.q_infinite) if add else (one.losses, one.p, one.p_infinite)
+            kept = masses > 0
+            atoms.append((losses[kept], masses[kept], np.array([int(count)]), np.array([kept.sum()])))
+            log_finite += count * math.log1p(-infinite)
+            margin += count * loss.margin
+        losses, masses, counts, sizes = (np.concatenate(parts) for parts in zip(*atoms, strict=True))
+        return replace(
+            self, sampled=np.empty((0, 4)), losses=losses, masses=masses, counts=counts,
+            starts=np.concatenate([[0], np.cumsum(sizes)]), log_finite=log_finite, margin=margin, coin=None,
+        )  # fmt: skip
 
     def tilted(self, theta: float) -> tuple[np.ndarray, float]:
         """Masses of the atoms times e^{theta loss}, each factor's summing to 1, and their error in units of rounding."""

@@ -18,8 +18,17 @@ ROUNDING = 128
 TRUNCATION = 9.2
 """Deviations of the smoothing's transform after which nodes end, at e^{-9.2^2 / 2} = 4e-19."""
 MOST_NODES = 1 << 19
+MOST_POINTS = 1 << 16
+TILTS = (1.06, 1.25, 1.5, 2.0, 3.0, 5.0)
+"""Multiples of the tilt for Chernoff's bound one period above."""
+SAMPLED_TILTS = (1.06, 1.12, 1.25, 1.5)
+"""The same, where moments grow with e^{theta^2}."""
 LARGEST_MOMENT = 2.0
 """The largest K(theta) - theta epsilon that a tilt is raised to: so many nats of delta are lost to cancellation."""
+
+
+class TooFineError(Exception):
+    """Losses of so few samples, or of so small a rate, that their transform falls too late; cells serve them."""
 
 
 def choose_tilt(factors: Factors, *, delta: float | None = None, epsilon: float = 0.0) -> tuple[float, float]:
@@ -36,11 +45,21 @@ def choose_tilt(factors: Factors, *, delta: float | None = None, epsilon: float 
             moment = factors.log_moment(theta, coarse=True) - payoff
         return moment - theta * epsilon if delta is None else (moment - math.log(delta)) / theta
 
-    low, high = _descend(bound, 6.0 if factors.sampled.size else 30.0)
+    best, value = _search(bound, 6.0 if factors.sampled.size else 30.0, 7)
+    theta = math.exp(best)
+    end = value if delta is not None else epsilon
+    if end < largest < math.inf and theta * _deviation(factors, theta)[1] < 0.5:  # a tilt onto the very largest loss
+        theta = min(theta, 5 / (largest - end))
+    return _steepen(factors, theta, max(0.0, end)), value
+
+
+def _search(bound: Callable[[float], float], end: float, steps: int) -> tuple[float, float]:
+    """Where a function that falls, then rises is about least, and its value there, by the golden section."""
+    low, high = _descend(bound, end)
     ratio = (math.sqrt(5) - 1) / 2
     left, right = high - ratio * (high - low), low + ratio * (high - low)
     at_left, at_right = bound(left), bound(right)
-    for _ in range(7):
+    for _ in range(steps):
         if at_left < at_right:
             high, right, at_right = right, left, at_left
             left = high - ratio * (high - low)
@@ -49,12 +68,18 @@ def choose_tilt(factors: Factors, *, delta: float | None = None, epsilon: float 
             low, left, at_left = left, right, at_right
             right = low + ratio * (high - low)
             at_right = bound(right)
-    best, value = (left, at_left) if at_left < at_right else (right, at_right)
-    theta = math.exp(best)
-    end = value if delta is not None else epsilon
-    if end < largest < math.inf and theta * _deviation(factors, theta)[1] < 0.5:  # a tilt onto the very largest loss
-        theta = min(theta, 5 / (largest - end))
-    return _steepen(factors, theta, max(0.0, end)), value
+    return (left, at_left) if at_left < at_right else (right, at_right)
+
+
+def least_moment(moment: Callable[[float], float], epsilon: float, largest: float) -> float:
+    """The tilt, up to the largest, at which Chernoff's bound on delta(epsilon) is about least."""
+
+    def bound(log_theta: float) -> float:
+        theta = min(math.exp(log_theta), largest)
+        with np.errstate(over="ignore"):
+            return moment(theta) - theta * epsilon - math.log1p(theta) - theta * math.log1p(1 / theta)
+
+    return min(math.exp(_search(bound, 30.0, 30)[0]), largest)
 
 
 def _steepen(factors: Factors, theta: float, epsilon: float) -> float:
@@ -109,24 +134,22 @@ class Inversion:
         smoothing = width * width
         variance = factors.variance + smoothing
         nodes = int(TRUNCATION / math.sqrt(variance) / dt) + 2
+        limit = self._last_frequency()
+        if factors.sampled.size and factors.sampled_points(theta, min(limit, nodes * dt)) > MOST_POINTS:
+            raise TooFineError
         moment, error = factors.log_moment_with_error(theta)
         self._fields = {"period": period, "dt": dt, "smoothing": smoothing, "moment": moment, "error": error}
-        self._fill(nodes)
+        self._fill(nodes, limit)
         self._fields["right"] = [
-            (sum(factors.log_moment_with_error(theta * tilt)), theta * tilt) for tilt in self._tilts(sigma, period)
+            (sum(factors.log_moment_with_error(theta * tilt)), theta * tilt)
+            for tilt in (SAMPLED_TILTS if factors.sampled.size else TILTS)
         ]
 
-    def _tilts(self, sigma: float, period: float) -> list[float]:
-        """Multiples of the tilt for Chernoff's bound one period above: near its least, were the tilted losses normal."""
-        best = 1 + period / (sigma * sigma * self.theta) if sigma > 0 else 5.0
-        return [1.25, 1.5, 2.0, 3.0, 5.0] if not self.factors.sampled.size else [min(max(best, 1.25), 1.5), 2.0]
-
-    def _fill(self, nodes: int) -> None:
+    def _fill(self, nodes: int, limit: float) -> None:
         """Products at all nodes, the weighted integrand, and what was left out."""
         from fastdp.kernels.losses import inversion, moments
 
         factors, theta, dt = self.factors, self.theta, self._fields["dt"]
-        limit = self._last_frequency()
         nodes = int(min(nodes, limit / dt + 2))
         blocks = -(-nodes // moments.BLOCK)
         nodes = blocks * moments.BLOCK
@@ -142,7 +165,7 @@ class Inversion:
             weights, tilting = factors.tilted(theta)
             moments.multiply_atoms(
                 dt, factors.starts, factors.losses, weights, factors.counts, self.cut, work, turns[0], turns[1],
-                np.empty((2, most)), dead, re, im,
+                np.empty((4, most)), dead, re, im,
             )  # fmt: skip
         sampled_error, reach = self._multiply_sampled(dead, re, im)
         once, twice = np.zeros((2, nodes)), np.zeros((2, nodes))

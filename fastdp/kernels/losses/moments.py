@@ -11,6 +11,8 @@ import math
 from fastdp.kernels.jit import inlined, kernel
 
 BLOCK = 32
+RESTART = 8
+"""Blocks after which phases are computed anew."""
 
 
 @inlined
@@ -119,28 +121,46 @@ def fill_sum(start, size, weights, cos0, sin0, turn_re, turn_im, re, im):
             im[j] += c0 * ti[j] + s0 * tr[j]
 
 
+@inlined
+def move_phases(size, losses, start, dt, block, since, cos0, sin0, far_re, far_im):
+    """Phases of all points at the first node of a block: by one turn from the block before, or anew.
+
+    ``since`` counts the turns; a negative one asks for new phases. Returns the next count.
+    """
+    if since < 0 or since >= RESTART:
+        for k in range(size):
+            angle = block * BLOCK * dt * losses[start + k]
+            cos0[k], sin0[k] = math.cos(angle), math.sin(angle)
+        return 1
+    for k in range(size):
+        c = cos0[k] * far_re[k] - sin0[k] * far_im[k]
+        sin0[k] = cos0[k] * far_im[k] + sin0[k] * far_re[k]
+        cos0[k] = c
+    return since + 1
+
+
 @kernel
 def multiply_atoms(dt, starts, losses, weights, counts, cut, work, turn_re, turn_im, phases, dead, out_re, out_im):
     """Multiply by sum w_k e^{i t l_k} over the atoms of each factor, to the power of its count.
 
     Pre:  factor i has the atoms starts[i] to starts[i+1]; its tilted weights sum to 1. work has 2 rows of 32, turns a
-    row of 32 and phases 2 rows of at least as many columns as the largest factor has atoms.
+    row of 32 and phases 4 rows of at least as many columns as the largest factor has atoms.
     """
     re, im = work[0], work[1]
-    cos0, sin0 = phases[0], phases[1]
+    cos0, sin0, far_re, far_im = phases[0], phases[1], phases[2], phases[3]
     for i in range(counts.size):
         start, size = starts[i], starts[i + 1] - starts[i]
         for k in range(size):
             fill_turns(dt * losses[start + k], turn_re[k], turn_im[k])
+            far_re[k], far_im[k] = math.cos(BLOCK * dt * losses[start + k]), math.sin(BLOCK * dt * losses[start + k])
+        since = -1
         for block in range(dead.size):
             if dead[block]:
+                since = -1
                 continue
-            first = block * BLOCK
-            for k in range(size):
-                angle = first * dt * losses[start + k]
-                cos0[k], sin0[k] = math.cos(angle), math.sin(angle)
+            since = move_phases(size, losses, start, dt, block, since, cos0, sin0, far_re, far_im)
             fill_sum(start, size, weights, cos0, sin0, turn_re, turn_im, re, im)
             if counts[i] > 1:
                 raise_block(counts[i], re, im)
-            if multiply_block(first, re, im, out_re, out_im) < cut:
+            if multiply_block(block * BLOCK, re, im, out_re, out_im) < cut:
                 dead[block] = 1

@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 
 from fastdp.kernels.jit import inlined, kernel
-from fastdp.kernels.losses.moments import BLOCK, fill_sum, fill_turns, multiply_block, raise_block
+from fastdp.kernels.losses.moments import BLOCK, fill_sum, fill_turns, move_phases, multiply_block, raise_block
 
 REACH = 9.5
 """Deviations of noise on either side of where the tilted noise is centred."""
 KEPT = 1e-20
 """The smallest share of the sum that is kept."""
-RESTART = 8
-"""Blocks after which the phases of points are computed anew."""
 
 
 @inlined
@@ -145,7 +143,7 @@ def multiply_sampled(
     """Multiply the blocks from ``first`` to ``stop`` by all rows' moment functions, to the power of their counts.
 
     ``errors`` and ``reaches`` keep the largest error of a row's weights and mean absolute loss.
-    Pre:  losses, weights, turns and the 6 rows of phases have places for the points of every row; work has 2 rows.
+    Pre:  losses, weights, turns and the 4 rows of phases have places for the points of every row; work has 2 rows.
     """
     re, im = work[0], work[1]
     cos0, sin0, far_re, far_im = phases[0], phases[1], phases[2], phases[3]
@@ -175,18 +173,14 @@ def multiply_sampled(
         for k in range(points):
             fill_turns(dt * losses[k], turn_re[k], turn_im[k])
             far_re[k], far_im[k] = math.cos(BLOCK * dt * losses[k]), math.sin(BLOCK * dt * losses[k])
+        since = -1
         for block in range(first, stop):
-            if (block - first) % RESTART == 0:
-                for k in range(points):
-                    angle = block * BLOCK * dt * losses[k]
-                    cos0[k], sin0[k] = math.cos(angle), math.sin(angle)
-            if not dead[block]:
-                fill_sum(0, points, weights, cos0, sin0, turn_re, turn_im, re, im)
-                if counts[i] > 1:
-                    raise_block(counts[i], re, im)
-                if multiply_block(block * BLOCK, re, im, out_re, out_im) < cut:
-                    dead[block] = 1
-            for k in range(points):
-                c = cos0[k] * far_re[k] - sin0[k] * far_im[k]
-                sin0[k] = cos0[k] * far_im[k] + sin0[k] * far_re[k]
-                cos0[k] = c
+            if dead[block]:
+                since = -1
+                continue
+            since = move_phases(points, losses, 0, dt, block, since, cos0, sin0, far_re, far_im)
+            fill_sum(0, points, weights, cos0, sin0, turn_re, turn_im, re, im)
+            if counts[i] > 1:
+                raise_block(counts[i], re, im)
+            if multiply_block(block * BLOCK, re, im, out_re, out_im) < cut:
+                dead[block] = 1
