@@ -263,14 +263,16 @@ def _shown(delta: float) -> float:
     return delta if delta > 0 else math.nan
 
 
-def _checked_epsilon(owner: str, epsilon: float) -> float:
+def checked_epsilon(owner: str, epsilon: float) -> float:
+    """An epsilon that is a finite number >= 0."""
     epsilon = validation.as_float(epsilon)
     if not 0 <= epsilon < math.inf:
         raise ParameterError(f"{owner}.delta: epsilon must be a finite number >= 0, got {epsilon!r}")
     return epsilon
 
 
-def _checked_delta(owner: str, delta: float) -> float:
+def checked_delta(owner: str, delta: float) -> float:
+    """A delta with 0 <= delta < 1."""
     delta = validation.as_float(delta)
     if not 0 <= delta < 1:
         raise ParameterError(f"{owner}.epsilon: delta must be a number with 0 <= delta < 1, got {delta!r}")
@@ -298,7 +300,7 @@ class PrivacyCurve(Curve):
 
     def delta(self, *, epsilon: float) -> Bounds:
         """The smallest delta at an epsilon >= 0."""
-        epsilon = _checked_epsilon("PrivacyCurve", epsilon)
+        epsilon = checked_epsilon("PrivacyCurve", epsilon)
         if epsilon >= self.pure:
             return Bounds(0.0, 0.0)
         found = [_least(_delta(one, epsilon) for one in options) for options in self.directions]
@@ -306,7 +308,7 @@ class PrivacyCurve(Curve):
 
     def epsilon(self, *, delta: float) -> Bounds:
         """The smallest epsilon at a delta with 0 <= delta < 1; infinite if there is none."""
-        delta = _checked_delta("PrivacyCurve", delta)
+        delta = checked_delta("PrivacyCurve", delta)
         if delta == 0:
             least = max(min(one.least_pure for one in options) for options in self.directions)
             return Bounds(min(least, self.pure), self.pure)
@@ -346,7 +348,7 @@ class GroupCurve(Curve):
 
     def delta(self, *, epsilon: float) -> Bounds:
         """The bound on delta for the group, and from below what one unit has."""
-        epsilon = _checked_epsilon("GroupCurve", epsilon)
+        epsilon = checked_epsilon("GroupCurve", epsilon)
         lower = self.curve.delta(epsilon=epsilon).lower
         if epsilon >= self.curve.pure * self.size:
             return Bounds(0.0, 0.0)
@@ -365,7 +367,7 @@ class GroupCurve(Curve):
 
     def epsilon(self, *, delta: float) -> Bounds:
         """The smallest epsilon of the group at a delta, and from below what one unit has."""
-        delta = _checked_delta("GroupCurve", delta)
+        delta = checked_delta("GroupCurve", delta)
         one = self.curve.epsilon(delta=delta)
         most = rounding.float_up(Fraction(self.curve.pure) * self.size) if self.curve.pure < math.inf else math.inf
         if delta == 0 or not math.isfinite(one.upper):
@@ -379,7 +381,7 @@ class GroupCurve(Curve):
             high = most
         if not math.isfinite(high):
             return Bounds(one.lower, math.inf)
-        return Bounds(one.lower, _solve(self._upper_at(most), delta, one.upper, high, 1e-7)[1])
+        return Bounds(one.lower, solve(self._upper_at(most), delta, one.upper, high, 1e-7)[1])
 
     def _upper_at(self, most: float) -> Callable[[float], float]:
         return lambda epsilon: 0.0 if epsilon >= most else self._upper(epsilon)
@@ -413,13 +415,13 @@ def _solve_above(direction: Direction, bounds: Callable[[float], Bounds], delta:
     """
     limit, goal = _upper_limit(direction, bounds, delta), delta
     if direction.distance:
-        enough = _solve(lambda e: bounds(e).upper, delta / 2, 0.0, _upper_limit(direction, bounds, delta / 2), 0.01)[1]
+        enough = solve(lambda e: bounds(e).upper, delta / 2, 0.0, _upper_limit(direction, bounds, delta / 2), 0.01)[1]
         far = direction.far(enough)
         if not far <= delta / 2:
             return math.inf
         goal = delta - far
         limit = min(limit, enough) if bounds(limit).upper <= goal else enough
-    return _solve(lambda e: bounds(e).upper, goal, 0.0, limit, width)[1]
+    return solve(lambda e: bounds(e).upper, goal, 0.0, limit, width)[1]
 
 
 def _solve_below(curve: Callable[[float], float], delta: float, upper: float, width: float) -> float:
@@ -430,7 +432,7 @@ def _solve_below(curve: Callable[[float], float], delta: float, upper: float, wi
     while back < 1:
         low = upper * (1 - back)
         if curve(low) > delta:
-            return _solve(curve, delta, low, upper, width)[0]
+            return solve(curve, delta, low, upper, width)[0]
         back *= 4
     return 0.0
 
@@ -447,7 +449,7 @@ def _upper_limit(direction: Direction, bounds: Callable[[float], Bounds], delta:
     return high if bounds(high).upper <= delta else math.inf
 
 
-def _solve(curve: Callable[[float], float], delta: float, low: float, high: float, width: float) -> tuple[float, float]:
+def solve(curve: Callable[[float], float], delta: float, low: float, high: float, width: float) -> tuple[float, float]:
     """An interval around the epsilon where a falling curve meets delta: above it at the left end, not at the right.
 
     The left end is 0 if the curve is at most delta there. By bisection until delta is near, then along logarithms.

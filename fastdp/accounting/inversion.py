@@ -45,7 +45,7 @@ def choose_tilt(factors: Factors, *, delta: float | None = None, epsilon: float 
             moment = factors.log_moment(theta, coarse=True) - payoff
         return moment - theta * epsilon if delta is None else (moment - math.log(delta)) / theta
 
-    best, value = _search(bound, 6.0 if factors.sampled.size else 30.0, 7)
+    best, value = search(bound, 6.0 if factors.sampled.size else 30.0, 7)
     theta = math.exp(best)
     end = value if delta is not None else epsilon
     if end < largest < math.inf and theta * _deviation(factors, theta)[1] < 0.5:  # a tilt onto the very largest loss
@@ -53,9 +53,11 @@ def choose_tilt(factors: Factors, *, delta: float | None = None, epsilon: float 
     return _steepen(factors, theta, max(0.0, end)), value
 
 
-def _search(bound: Callable[[float], float], end: float, steps: int) -> tuple[float, float]:
+def search(
+    bound: Callable[[float], float], end: float, steps: int, *, start: float = 1.0
+) -> tuple[float, float]:
     """Where a function that falls, then rises is about least, and its value there, by the golden section."""
-    low, high = _descend(bound, end)
+    low, high = _descend(bound, end, start)
     ratio = (math.sqrt(5) - 1) / 2
     left, right = high - ratio * (high - low), low + ratio * (high - low)
     at_left, at_right = bound(left), bound(right)
@@ -79,7 +81,7 @@ def least_moment(moment: Callable[[float], float], epsilon: float, largest: floa
         with np.errstate(over="ignore"):
             return moment(theta) - theta * epsilon - math.log1p(theta) - theta * math.log1p(1 / theta)
 
-    return min(math.exp(_search(bound, 30.0, 30)[0]), largest)
+    return min(math.exp(search(bound, 30.0, 30)[0]), largest)
 
 
 def _steepen(factors: Factors, theta: float, epsilon: float) -> float:
@@ -98,12 +100,12 @@ def _deviation(factors: Factors, theta: float) -> tuple[float, float]:
     return moment, math.sqrt(max((above - 2 * moment + below) / step**2, 0.0))
 
 
-def _descend(bound: Callable[[float], float], end: float) -> tuple[float, float]:
+def _descend(bound: Callable[[float], float], end: float, start: float) -> tuple[float, float]:
     """An interval around the least value of a function that falls, then rises."""
     step = math.log(4.0)
-    here, value = 1.0, bound(1.0)
+    here, value = start, bound(start)
     for direction in (step, -step):
-        while -14 < here < end:
+        while start - 40 < here < end:
             then = bound(here + direction)
             if not then < value:
                 break

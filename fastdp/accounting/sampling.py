@@ -14,6 +14,7 @@ from fastdp.accounting.factors import geometric_atoms
 from fastdp.errors import ParameterError
 from fastdp.losses import AtomicLoss, CellsLoss, GaussianLoss, GeometricLoss, LaplaceLoss, Loss, SampledGaussianLoss
 
+
 def sampled(mechanism: Any, *, rate: float, scheme: str = "poisson", replacement: bool = False) -> Release:
     """A release on a secret random sample of the records.
 

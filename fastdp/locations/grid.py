@@ -15,9 +15,9 @@ from fastdp.errors import DomainError, ParameterError
 from fastdp.kernels.local.count_codes import count_codes
 from fastdp.kernels.metric.map_cells import count_places, fill_cells, mark_inside
 from fastdp.mechanisms.annotations import UNSET, OptionalPair, Pair, Parameter, frozen
-from fastdp.parallel import BLOCK
 from fastdp.plane import Plane
 from fastdp.quantities import METRES, parse_length
+from fastdp.threads import BLOCK
 from fastdp.typing import Column
 
 LARGEST_GRID = 1 << 18

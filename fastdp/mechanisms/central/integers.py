@@ -10,7 +10,7 @@ from fastdp.kernels.local.count_codes import count_codes
 from fastdp.mechanisms.annotations import OptionalIntegers
 from fastdp.mechanisms.base import FiniteMechanism
 from fastdp.mechanisms.central.additive import Additive
-from fastdp.parallel import BLOCK
+from fastdp.threads import BLOCK
 from fastdp.typing import Column
 
 

@@ -29,12 +29,12 @@ from fastdp.mechanisms.annotations import (
 from fastdp.mechanisms.base import derived, given, set_fields
 from fastdp.mechanisms.metric.planar_noise import PlanarNoise
 from fastdp.mechanisms.metric.remapped_points import RemappedPoints
-from fastdp.parallel import for_each_block
 from fastdp.plane import Plane
 from fastdp.privacy import Privacy
 from fastdp.quantities import METRES
 from fastdp.random.rng import Rng, resolve
 from fastdp.renamed import renamed
+from fastdp.threads import for_each_block
 from fastdp.typing import Column, Matrix, Numbers
 
 LARGEST_DISTANCE = 4.0e6

@@ -16,11 +16,11 @@ from fastdp.mechanisms.annotations import NumberMatrix, NumberVector, computed, 
 from fastdp.mechanisms.base import Mechanism, set_fields
 from fastdp.mechanisms.metric.finite import read_prior
 from fastdp.mechanisms.metric.planar_noise import PlanarNoise
-from fastdp.parallel import BLOCK
 from fastdp.plane import Plane
 from fastdp.privacy import Privacy
 from fastdp.quantities import METRES
 from fastdp.random.rng import Rng, resolve
+from fastdp.threads import BLOCK
 from fastdp.typing import Column
 
 LARGEST_PLACES = 4096
