@@ -84,6 +84,7 @@ _MOVES = (
         "regularize held_out=cross_validation paths=step_paths maps=map_prior",
     ),
     ("fastdp.columns", "fastdp.columns", "truths=booleans"),
+    ("fastdp", "fastdp", "parallel=threads"),
 )  # fmt: skip
 """The old package, the new one, and the modules that moved, old=new where the name changed."""
 _SPLIT = {

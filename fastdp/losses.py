@@ -64,6 +64,14 @@ class ConcentratedLoss(Loss):
     rho: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenyiLoss(Loss):
+    """Any loss of which E e**(z L) <= e**(z epsilon) is known at some z = order - 1 > 0. The same both ways."""
+
+    orders: tuple[float, ...]
+    epsilons: tuple[float, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AtomicLoss(Loss):
     """Finitely many losses: atom i has mass ``p[i]`` under P and ``q[i]`` under Q, so that its loss is ln p[i] / q[i].
@@ -78,3 +86,11 @@ class AtomicLoss(Loss):
     q: np.ndarray = field(repr=False)
     p_infinite: float = 0.0
     q_infinite: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CellsLoss(Loss):
+    """A loss between two others: outcomes merged to cells lie ``below``, cells spread to their ends ``above``."""
+
+    below: AtomicLoss
+    above: AtomicLoss

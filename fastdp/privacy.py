@@ -7,10 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastdp import rounding, validation
 from fastdp.errors import ParameterError
+
+if TYPE_CHECKING:
+    from fastdp.accounting.curve import PrivacyCurve
 
 DISTANCE = 2.0**-100
 """The largest statistical distance of any draw from its law."""
@@ -110,6 +113,35 @@ class Privacy:
                 f"Privacy.epsilon_at: this guarantee has no epsilon at delta {delta!r}; ask for a larger one"
             )
         return min(options)
+
+    def __add__(self, other: Privacy) -> Privacy:
+        """Both releases about the same unit, whatever the second was chosen by: sums, rounded up.
+
+        >>> Privacy(epsilon=0.5) + Privacy(epsilon=0.25, delta=1e-6)
+        Privacy(epsilon=0.75, delta=1e-06, unit='record', neighbours='add/remove')
+        """
+        if not isinstance(other, Privacy):
+            return NotImplemented
+        if isinstance(self, MetricPrivacy) or isinstance(other, MetricPrivacy):
+            raise ParameterError("Privacy: guarantees by distance have no sum; state both at one distance: .at(distance)")
+        if self.neighbours != other.neighbours:
+            raise ParameterError(
+                "Privacy: one guarantee is for neighbours 'add/remove', the other for 'replace'; convert the former by "
+                "privacy.for_replacement()"
+            )
+        if self.unit != other.unit and not {self.unit, other.unit} <= {"record", "report"}:
+            raise ParameterError(f"Privacy: units {self.unit!r} and {other.unit!r} have no sum; state both for one unit")
+        return replace(compose([self, other], owner="Privacy"), unit=self.unit, neighbours=self.neighbours)
+
+    def curve(self) -> PrivacyCurve:
+        """The privacy curve of every release with this guarantee: delta for each epsilon, as a bracket.
+
+        >>> round(Privacy(epsilon=1.0).curve().delta(epsilon=0.5).upper, 4)
+        0.2876
+        """
+        from fastdp.accounting.compose import compose as compose_curves
+
+        return compose_curves([self])
 
     def as_zcdp(self) -> Privacy:
         """The zero-concentrated form: rho as stated, or epsilon**2 / 2 for a pure guarantee (Bun and Steinke 2016)."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -12,14 +13,25 @@ from typing import Any
 import numpy as np
 
 from fastdp import rounding, validation
-from fastdp.accounting.curve import WIDTH, Direction, PrivacyCurve
+from fastdp.accounting.curve import WIDTH, Bounded, Direction, PrivacyCurve
 from fastdp.accounting.factors import build
-from fastdp.accounting.ledger.costs import Lossy, Private
+from fastdp.accounting.ledger.costs import Lossy
+from fastdp.accounting.statements import RenyiPrivacy
 from fastdp.errors import ParameterError
-from fastdp.losses import AtomicLoss, ConcentratedLoss, Loss
+from fastdp.losses import (
+    AtomicLoss,
+    CellsLoss,
+    ConcentratedLoss,
+    GeometricLoss,
+    Loss,
+    RenyiLoss,
+    SampledGaussianLoss,
+)
 from fastdp.privacy import MetricPrivacy, Neighbours, Privacy
 
 MOST_CHOICES = 256
+SAME_UNITS = frozenset({"record", "report"})
+"""Units with a common total: a report is what a record becomes."""
 Item = tuple[Loss, int]
 
 
@@ -44,13 +56,14 @@ class Parallel:
 def compose(parts: Iterable[Any], *, width: float = WIDTH) -> PrivacyCurve:
     """The privacy curve of releases about the same data, all fixed beforehand.
 
-    ``parts`` are mechanisms, `Privacy` values, plans, receipts, results of `sampled` and `parallel`, and pairs
-    ``(part, times)``. ``width`` is the relative width of the bracket of epsilon that is aimed at.
+    Each of ``parts`` is a mechanism, a `Privacy`, a plan, a receipt, a curve, a result of `sampled`, `shuffled` or
+    `parallel`, or a pair ``(part, times)``. All must be about the same unit and neighbours; losses are composed from
+    the integers of the samplers, in both directions apart.
 
     Parameters
     ----------
     parts
-        Mechanisms, guarantees, plans, receipts and other releases, or pairs (part, times).
+        Mechanisms, guarantees, plans, receipts, curves and other releases, or pairs (part, times).
     width
         The relative width of the bracket of epsilon that is aimed at.
 
@@ -61,9 +74,17 @@ def compose(parts: Iterable[Any], *, width: float = WIDTH) -> PrivacyCurve:
     """
     if isinstance(parts, str | Mapping) or not isinstance(parts, Iterable):
         raise ParameterError("compose: give a list of mechanisms, guarantees or pairs (mechanism, times)")
+    width = validation.as_float(width)
+    if not 1e-12 <= width <= 0.1:
+        raise ParameterError(f"compose: width must be a number between 1e-12 and 0.1, got {width!r}")
     read = [read_part(part) for part in parts]
     if not read:
         raise ParameterError("compose: give at least one release")
+    return compose_read(read, width)
+
+
+def compose_read(read: Sequence[tuple[Release, ...] | Parallel], width: float = WIDTH) -> PrivacyCurve:
+    """The privacy curve of parts that were read."""
     fixed = [release for one in read if not isinstance(one, Parallel) for release in one]
     choices = [one.parts for one in read if isinstance(one, Parallel)]
     if math.prod(len(one) for one in choices) > MOST_CHOICES:
@@ -72,9 +93,15 @@ def compose(parts: Iterable[Any], *, width: float = WIDTH) -> PrivacyCurve:
     neighbours, unit = _agree([release for releases in every for release in releases])
     directions = [[one] for releases in every for one in _directions(releases, width)]
     pure = max(
-        rounding.sum_up(release.pure for release in releases) if _is_pure(releases) else math.inf for releases in every
+        _sum_up([release.pure for release in releases]) if _is_pure(releases) else math.inf for releases in every
     )
-    return PrivacyCurve(directions, neighbours, unit, pure)
+    return PrivacyCurve(directions, neighbours, unit, pure, tuple(map(tuple, every)))
+
+
+def _sum_up(values: list[float]) -> float:
+    """The sum, rounded up: `math.fsum` rounds the exact one to the nearest, and what is left has a sign."""
+    total = math.fsum(values)
+    return total if math.fsum([*values, -total]) <= 0 else math.nextafter(total, math.inf)
 
 
 def _is_pure(releases: list[Release]) -> bool:
@@ -101,22 +128,55 @@ def read_part(given: Any) -> tuple[Release, ...] | Parallel:
         if len(given) != 2:
             raise ParameterError("compose: a tuple must be a pair (mechanism, times)")
         given, times = given[0], validation.positive_integer("compose", "times", given[1])
+    if isinstance(given, PrivacyCurve):
+        given = Parallel(given.releases) if len(given.releases) > 1 else given.releases[0]
     if isinstance(given, Parallel):
         return Parallel(tuple(tuple(_repeat(one, times) for one in part) for part in given.parts))
-    if isinstance(given, Release):
-        return (_repeat(given, times),)
-    return (_repeat(read_release(given), times),)
+    releases = given if isinstance(given, tuple) else (given if isinstance(given, Release) else _read(given),)
+    return tuple(_repeat(one, times) for one in releases)
 
 
 def _repeat(release: Release, times: int) -> Release:
+    if times == 1:
+        return release
     items = tuple((loss, count * times) for loss, count in release.losses)
     pure = rounding.float_up(Fraction(release.pure) * times) if math.isfinite(release.pure) else math.inf
     return Release(items, release.neighbours, release.unit, pure, release.metric)
 
 
+class _Same:
+    """An object as the key of a cache, by identity."""
+
+    __slots__ = ("it",)
+
+    def __init__(self, it: Any) -> None:
+        self.it = it
+
+    def __hash__(self) -> int:
+        return id(self.it)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.it is other.it
+
+
+def _read(given: Any) -> Release:
+    """`read_release`, remembered for what cannot change."""
+    parameters = getattr(type(given), "__dataclass_params__", None)
+    return _remembered(_Same(given)) if parameters is not None and parameters.frozen else read_release(given)
+
+
+@functools.lru_cache(maxsize=1 << 13)
+def _remembered(key: _Same) -> Release:
+    return read_release(key.it)
+
+
 def read_release(given: Any) -> Release:
     """The release of a mechanism, plan, receipt or guarantee."""
-    privacy = given if isinstance(given, Privacy) else given.privacy if isinstance(given, Private) else None
+    if isinstance(given, Loss):
+        return Release(((given, 1),), "add/remove", "record", math.inf)
+    if isinstance(given, RenyiPrivacy):
+        return Release(((given.loss, 1),), given.neighbours, given.unit, math.inf)
+    privacy = given if isinstance(given, Privacy) else getattr(given, "privacy", None)
     whole = getattr(privacy, "record", privacy)
     if getattr(privacy, "metric", None):
         raise ParameterError(
@@ -133,7 +193,7 @@ def read_release(given: Any) -> Release:
 
 def _losses_of(given: Any, privacy: Privacy) -> Any:
     """The losses a release gives, else those that its guarantee allows."""
-    if not isinstance(given, Lossy):
+    if isinstance(given, Privacy) or not isinstance(given, Lossy):
         return statement_losses(privacy)
     try:
         return given.losses() or statement_losses(privacy)
@@ -158,8 +218,10 @@ def statement_losses(privacy: Privacy) -> list[Loss]:
     return [randomized_response(privacy.epsilon, privacy.delta)]
 
 
-def randomized_response(epsilon: float, delta: float = 0.0) -> AtomicLoss:
+def randomized_response(epsilon: float, delta: float = 0.0) -> Loss:
     """The pair of distributions that dominates every (epsilon, delta) guarantee."""
+    if not delta:
+        return GeometricLoss(rate=epsilon, steps=1)
     rest, less = 1 - delta, math.exp(-epsilon)
     p = np.array([rest / (1 + less), rest * less / (1 + less)])
     return AtomicLoss(losses=np.array([epsilon, -epsilon]), p=p, q=p[::-1].copy(), p_infinite=delta, q_infinite=delta)
@@ -176,36 +238,46 @@ def _agree(releases: list[Release]) -> tuple[Neighbours, str]:
     if len({release.metric for release in releases}) > 1:
         raise ParameterError("compose: guarantees by distance have an account of their own; compose them apart")
     units = sorted({release.unit for release in releases})
-    if len(units) > 1:
+    if len(units) > 1 and not SAME_UNITS.issuperset(units):
         names = " and ".join(map(repr, units))
         raise ParameterError(f"compose: guarantees for units {names} have no common total; state them for one unit")
     return releases[0].neighbours, units[0]
 
 
 def _directions(releases: list[Release], width: float) -> list[Direction]:
-    """The curves of both orders of the two data sets."""
+    """The curves of both orders of the two data sets; one, where both are the same."""
     items = [item for release in releases for item in release.losses]
-    rho = math.fsum(loss.rho * count for loss, count in items if isinstance(loss, ConcentratedLoss)) * (1 + 4e-16)
-    far = math.fsum(loss.distance * count for loss, count in items if isinstance(loss, ConcentratedLoss))
-    plain = _merge([(loss, count) for loss, count in items if not isinstance(loss, ConcentratedLoss)])
+    bounded = Bounded.of([(loss, count) for loss, count in items if isinstance(loss, ConcentratedLoss | RenyiLoss)])
+    plain = _merge([(loss, count) for loss, count in items if not isinstance(loss, ConcentratedLoss | RenyiLoss)])
+    cells = any(isinstance(loss, CellsLoss) for loss, _ in plain)
     directions = []
     for reverse in (False, True):
-        factors = build(plain, reverse=reverse)
-        factors.distance += far
-        directions.append(Direction(factors, rho, width))
-        if not any(isinstance(loss, AtomicLoss) or hasattr(loss, "reverse") for loss, _ in plain):
+        below = build(plain, reverse=reverse, below=True) if cells else None
+        directions.append(Direction(build(plain, reverse=reverse), bounded, width, below))
+        if all(_is_symmetric(loss) for loss, _ in plain):
             break
     return directions
 
 
+def _is_symmetric(loss: Loss) -> bool:
+    """Whether both directions have the same loss."""
+    match loss:
+        case CellsLoss():
+            return _is_symmetric(loss.above) and _is_symmetric(loss.below)
+        case AtomicLoss():
+            mirrored = loss.p.tolist() == loss.q[::-1].tolist() and loss.losses.tolist() == (-loss.losses[::-1]).tolist()
+            return mirrored and loss.p_infinite == loss.q_infinite
+    return not isinstance(loss, SampledGaussianLoss)
+
+
 def _merge(items: list[Item]) -> list[Item]:
     """Equal lists of atoms under one value, so that they are counted, not repeated."""
-    known: dict[tuple[bytes, ...], AtomicLoss] = {}
+    known: dict[tuple[Any, ...], AtomicLoss] = {}
     merged: list[Item] = []
     for loss, count in items:
         if isinstance(loss, AtomicLoss):
-            scalars = np.array([loss.p_infinite, loss.q_infinite, loss.margin, loss.distance])
-            key = tuple(one.tobytes() for one in (loss.losses, loss.p, loss.q, scalars))
+            scalars = (loss.p_infinite, loss.q_infinite, loss.margin, loss.distance)
+            key = (loss.losses.tobytes(), loss.p.tobytes(), loss.q.tobytes(), scalars)
             loss = known.setdefault(key, loss)  # noqa: PLW2901
         merged.append((loss, count))
     return merged

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 
-from fastdp.accounting.factors import UNIT, Factors
+from fastdp.accounting.factors import MOST_COINS, UNIT, Factors
 
 MOST_OUTCOMES = 1 << 15
-MOST_COINS = 1 << 21
 BITS = 1600
 UNDERFLOW = 1e-280
 """What is lost by all masses too small for a float64."""
@@ -36,6 +36,38 @@ class GaussianCurve:
 
 def _tail(x: float) -> float:
     return math.erfc(x / math.sqrt(2)) / 2
+
+
+@dataclass(slots=True)
+class SampledCurve:
+    """One Gaussian of a deviation ``sigma`` on a Poisson sample, or where a record is added: P(A) - e^epsilon Q(A).
+
+    A is where the likelihood ratio is above e^epsilon; where it begins, the curve is stationary, so that rounding there
+    counts in second order alone.
+    """
+
+    sigma: float
+    rate: float
+    add: bool
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Lower and upper bounds on delta(epsilon)."""
+        q, sigma = self.rate, self.sigma
+        odds = (math.expm1(-epsilon) if self.add else math.expm1(min(epsilon, 700.0))) / q
+        if not odds > -1 or epsilon > 700:
+            return (0.0, 0.0) if self.add else (0.0, 1e-300)
+        edge = sigma * math.log1p(odds) + 1 / (2 * sigma)
+        without, having = (-edge, 1 / sigma - edge) if not self.add else (edge, edge - 1 / sigma)
+        outside, inside = _tail(-without), _tail(-having)
+        grown = math.exp(epsilon)
+        if self.add:
+            terms = outside, -grown * (1 - q) * outside, -grown * q * inside
+        else:
+            terms = q * inside, (1 - q) * outside, -grown * outside
+        size = 1 + edge * edge + 1 / (sigma * sigma)
+        error = 8 * UNIT * size * math.fsum(map(abs, terms)) + 1e-300
+        delta = math.fsum(terms)
+        return max(0.0, delta - error), min(1.0, max(0.0, delta) + error)
 
 
 @dataclass(slots=True)
@@ -82,23 +114,62 @@ class AtomsCurve:
         return max(0.0, delta * (1 - self._error) - UNDERFLOW), min(1.0, delta * (1 + self._error) + UNDERFLOW)
 
 
-def exact_curve(factors: Factors) -> GaussianCurve | LaplaceCurve | AtomsCurve | None:
+class CoinsCurve:
+    """A binomial sum for randomized response whose epsilon lies between ``low`` and ``high``.
+
+    Its curve grows with epsilon, so both ends of it are computed.
+    """
+
+    def __init__(self, low: float, high: float, count: int) -> None:
+        self._ends = [_Coins(low, count), _Coins(high, count)] if low < high else [_Coins(low, count)]
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Lower and upper bounds on delta(epsilon)."""
+        return self._ends[0].bounds(epsilon)[0], self._ends[-1].bounds(epsilon)[1]
+
+
+class _Coins:
+    def __init__(self, rate: float, count: int) -> None:
+        with localcontext() as context:
+            context.prec = 60
+            ratio = Fraction((-Decimal(rate)).exp())
+        first, terms = _binomial(count, Fraction(1), ratio)
+        j = np.arange(first, first + terms.size)
+        self._losses, self._masses = ((count - 2 * j) * rate)[::-1], terms[::-1]
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        first = int(np.searchsorted(self._losses, epsilon, "right"))
+        masses, room = self._masses[first:], epsilon - self._losses[first:]
+        delta = -float(masses @ np.expm1(room))
+        # a loss is off by a unit of its own, of which e^room reaches the sum
+        off = float(masses @ (np.exp(room) * self._losses[first:])) + epsilon * float(masses @ np.exp(room))
+        error = UNIT * (64 * delta + masses.size * delta * 2.0**-20 + 4 * abs(off)) + UNDERFLOW
+        return max(0.0, delta - error), min(1.0, delta + error)
+
+
+def exact_curve(factors: Factors) -> GaussianCurve | SampledCurve | LaplaceCurve | CoinsCurve | AtomsCurve | None:
     """The closed form of a composition, None if it has none here."""
     laplace = factors.laplace
-    if factors.sampled:
-        return None
-    if not laplace.size and not factors.atoms:
+    if factors.sampled.size:
+        sigma, rate, _, add = factors.sampled[0].tolist()
+        alone = factors.count == 1 and not factors.variance
+        return SampledCurve(sigma, rate, bool(add)) if alone else None
+    if factors.coin:
+        return CoinsCurve(*factors.coin, int(factors.counts[0]))
+    if not laplace.size and not factors.counts.size:
         return GaussianCurve(math.sqrt(factors.variance)) if factors.variance else None
     if factors.variance:
         return None
     if laplace.size:
-        alone = len(laplace) == 1 == laplace[0, 2] and not factors.atoms
+        alone = len(laplace) == 1 == laplace[0, 2] and not factors.counts.size
         return LaplaceCurve(*laplace[0, :2].tolist()) if alone else None
     return _enumerate(factors)
 
 
 def _enumerate(factors: Factors) -> AtomsCurve | None:
     losses, masses, rounding = np.zeros(1), np.ones(1), 8
+    if factors.counts.size > 15 and (np.diff(factors.starts) > 1).sum() > 15:
+        return None
     for own_losses, own_masses, count in factors.atoms:
         powers = _powers(own_losses, own_masses, count)
         if powers is None or (losses.size > 1 and losses.size * powers[0].size > MOST_OUTCOMES):
@@ -106,7 +177,7 @@ def _enumerate(factors: Factors) -> AtomsCurve | None:
         losses = (losses[:, None] + powers[0]).ravel()
         masses = (masses[:, None] * powers[1]).ravel()
         rounding += 1 if count == 1 else 8 if own_losses.size == 2 else count * (own_losses.size + 1)
-    factors.shift += 4 * UNIT * factors.reach * (len(factors.atoms) + 4)
+    factors.shift += 4 * UNIT * factors.reach * (factors.counts.size + 4)
     return AtomsCurve(losses, masses, rounding)
 
 
@@ -137,23 +208,27 @@ def _multinomial_powers(losses: np.ndarray, masses: np.ndarray, count: int) -> t
 
 
 def _binomial_powers(losses: np.ndarray, masses: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    first, terms = _binomial(count, *masses.tolist())
+    first, terms = _binomial(count, *map(Fraction, masses.tolist()))
     j = np.arange(first, first + terms.size)
     return (count - j) * losses[0] + j * losses[1], terms
 
 
-def _binomial(count: int, p: float, q: float) -> tuple[int, np.ndarray]:
+def _binomial(count: int, p: Fraction, q: Fraction) -> tuple[int, np.ndarray]:
     """C(count, j) p^(count-j) q^j, each to a few units, for all j from a first one on that are not below 1e-320.
+
+    Where p is 1, p + q is taken to be 1: they are odds.
 
     Integers of 1600 bits, whose recurrence starts from the largest term and ends 1100 bits below it.
     """
-    ratio = Fraction(q) / Fraction(p)
+    ratio = q / p
     mode = min(count, max(0, int((count + 1) * q / (p + q))))
+    if not ratio:
+        return 0, np.array([1.0 if p == 1 else float(p) ** count])
     up = _descend(ratio, ((count - j, j + 1) for j in range(mode, count)))
     down = _descend(1 / ratio, ((j, count - j + 1) for j in range(mode, 0, -1)))
     terms = [*reversed(down), 1 << BITS, *up]
     total = sum(terms)
-    scale = math.exp(count * math.log1p((p + q) - 1)) if p + q != 1 else 1.0
+    scale = 1.0 if p == 1 else math.exp(count * math.log1p(float(p + q - 1)))
     return mode - len(down), np.array([term / total for term in terms]) * scale
 
 

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from fastdp.accounting.cells import Cells
 from fastdp.errors import ParameterError
-from fastdp.losses import AtomicLoss, GaussianLoss, GeometricLoss, LaplaceLoss, Loss, SampledGaussianLoss
+from fastdp.losses import (
+    AtomicLoss,
+    CellsLoss,
+    GaussianLoss,
+    GeometricLoss,
+    LaplaceLoss,
+    Loss,
+    SampledGaussianLoss,
+)
 
 UNIT = 2.0**-53
 DATA = 2.0**-50
 """The relative error of masses and losses of atoms."""
+MOST_COINS = 1 << 21
+"""Tosses of one coin whose outcomes are summed."""
 FEW_STEPS = 4
 """Steps up to which a geometric loss is a list of atoms, whose compositions may be enumerated."""
 
@@ -23,88 +34,144 @@ FEW_STEPS = 4
 class Factors:
     """Moment functions of independent losses under P; ``counts`` say how often each occurs.
 
-    ``shift`` bounds the error of the sum of losses, ``spread`` that of the logarithm of any mass, ``distance`` the
-    statistical distance of either distribution from the samplers'. Rows of ``laplace`` are an epsilon, a rate and a
-    count: geometric noise of that rate, or Laplace noise at rate 0.
+    Factor i has the atoms from ``starts[i]`` to ``starts[i + 1]``. Rows of ``laplace`` are an epsilon, a rate and a
+    count: geometric noise of that rate, or Laplace noise at rate 0. Rows of ``sampled`` are a sigma, a rate, a count
+    and whether a record is added. ``shift`` bounds the error of the sum of losses, ``spread`` that of the logarithm of
+    any mass, ``distance`` the statistical distance of either distribution from the samplers'.
     """
 
     variance: float = 0.0
     laplace: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
-    atoms: list[tuple[np.ndarray, np.ndarray, int]] = field(default_factory=list)
-    sampled: list[tuple[float, float, int, bool]] = field(default_factory=list)
+    losses: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
+    masses: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
+    starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64), repr=False)
+    counts: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    sampled: np.ndarray = field(default_factory=lambda: np.empty((0, 4)))
+    coin: tuple[float, float] | None = None
+    """Between which numbers epsilon lies where all losses are of one randomized response, few enough to be summed."""
     log_finite: float = 0.0
     margin: float = 0.0
     shift: float = 0.0
     spread: float = 0.0
     distance: float = 0.0
-    starts: np.ndarray = field(init=False, repr=False)
-    losses: np.ndarray = field(init=False, repr=False)
-    masses: np.ndarray = field(init=False, repr=False)
-    counts: np.ndarray = field(init=False, repr=False)
+    count: int = field(init=False)
+    """How many losses there are, Gaussians aside."""
+    largest: float = field(init=False)
+    """The largest sum of losses, infinite with Gaussians."""
+    reach: float = field(init=False)
+    """The largest absolute sum of losses, without those of Gaussians."""
+    points: float = field(init=False)
+    """How many atoms all factors have, each as often as it occurs."""
 
     def __post_init__(self) -> None:
-        self.laplace = self.laplace[np.argsort(-self.laplace[:, 0] * np.sqrt(self.laplace[:, 2]), kind="stable")]
-        self.atoms.sort(key=lambda one: -_spread(*one))
-        self.counts = np.array([count for _, _, count in self.atoms], np.int64)
-        self.starts = np.concatenate([[0], np.cumsum([len(one[0]) for one in self.atoms])]).astype(np.int64)
-        self.losses = np.concatenate([one[0] for one in self.atoms]) if self.atoms else np.empty(0)
-        self.masses = np.concatenate([one[1] for one in self.atoms]) if self.atoms else np.empty(0)
+        if len(self.laplace) > 1:
+            self.laplace = self.laplace[np.argsort(-self.laplace[:, 0] * np.sqrt(self.laplace[:, 2]), kind="stable")]
+        if self.counts.size > 1:
+            self._sort_atoms()
+        if len(self.sampled) > 1:
+            sigmas, rates, counts, _ = self.sampled.T
+            widths = rates * np.sqrt(np.expm1(np.minimum(sigmas**-2, 50.0)) * counts)
+            self.sampled = self.sampled[np.argsort(-widths, kind="stable")]
+        sizes = np.diff(self.starts)
+        self.points = float(sizes @ self.counts)
+        self.count = int(self.laplace[:, 2].sum() + self.counts.sum() + self.sampled[:, 2].sum())
+        laplace = math.fsum(self.laplace[:, 0] * self.laplace[:, 2])
+        top = bottom = np.zeros(0)
+        if self.counts.size:
+            top = np.maximum.reduceat(self.losses, self.starts[:-1])
+            bottom = np.minimum.reduceat(self.losses, self.starts[:-1])
+        self.reach = laplace + math.fsum(self.counts * np.maximum(np.abs(top), np.abs(bottom)))
+        removed = self.sampled[:, 3] == 0
+        if self.variance or removed.any():
+            self.largest = math.inf
+        else:
+            bounded = math.fsum(-np.log1p(-self.sampled[:, 1]) * self.sampled[:, 2])
+            self.largest = laplace + math.fsum(self.counts * top) + bounded
+
+    def _sort_atoms(self) -> None:
+        """Factors in order of their deviation, the widest first."""
+        sizes = np.diff(self.starts)
+        first = self.starts[:-1]
+        means = np.repeat(np.add.reduceat(self.masses * self.losses, first), sizes)
+        spreads = np.add.reduceat(self.masses * (self.losses - means) ** 2, first) * self.counts
+        order = np.argsort(-spreads, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(sizes[order])])
+        places = np.arange(starts[-1]) + np.repeat(first[order] - starts[:-1], sizes[order])
+        self.losses, self.masses = self.losses[places], self.masses[places]
+        self.starts, self.counts = starts, self.counts[order]
+
+    @property
+    def atoms(self) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+        """Losses, masses and count of each factor that is a list of atoms."""
+        for i, count in enumerate(self.counts.tolist()):
+            chosen = slice(self.starts[i], self.starts[i + 1])
+            yield self.losses[chosen], self.masses[chosen], count
 
     @property
     def infinite(self) -> float:
         """The probability under P of an output that Q never has, rounded up."""
         return -math.expm1(self.log_finite) * (1 + 1e-12)
 
-    @property
-    def count(self) -> int:
-        """How many losses there are, Gaussians aside."""
-        return int(self.laplace[:, 2].sum() + self.counts.sum() + sum(one[2] for one in self.sampled))
+    def log_moment(self, theta: float, *, coarse: bool = False) -> float:
+        """K(theta) = sum of ln E e^{theta L}, up to what `log_moment_with_error` says; ``coarse`` only for choices."""
+        return self._log_moment(theta, coarse)[0]
 
-    @property
-    def largest(self) -> float:
-        """The largest sum of losses, infinite with Gaussians."""
-        if self.variance or any(not add for *_, add in self.sampled):
-            return math.inf
-        bounded = [-math.log1p(-rate) * count for _, rate, count, _ in self.sampled]
-        return self._most(np.maximum) + math.fsum(bounded)
-
-    @property
-    def reach(self) -> float:
-        """The largest absolute sum of losses, without those of Gaussians."""
-        return self._most(lambda a, b: np.maximum(np.abs(a), np.abs(b)))
-
-    def _most(self, larger: np.ufunc | object) -> float:
-        atoms = 0.0
-        for losses, _, count in self.atoms:
-            top, bottom = float(losses.max()), float(losses.min())
-            atoms += count * (top if larger is np.maximum else max(top, -bottom))
-        return math.fsum(self.laplace[:, 0] * self.laplace[:, 2]) + atoms
-
-    def log_moment(self, theta: float) -> float:
-        """K(theta) = sum of ln E e^{theta L}, up to ``log_moment_error``."""
-        total = self.variance * theta * (theta + 1) / 2
+    def _log_moment(self, theta: float, coarse: bool) -> tuple[float, float]:
+        """K(theta), and the error of the part of it that is of samples."""
+        total, error = self.variance * theta * (theta + 1) / 2, 0.0
         if self.laplace.size:
             total += _laplace_log_moment(self.laplace, theta)
         if self.counts.size:
             tops = np.maximum.reduceat(self.losses, self.starts[:-1])
             scaled = self.masses * np.exp(theta * (self.losses - np.repeat(tops, np.diff(self.starts))))
             total += math.fsum(self.counts * (np.log(np.add.reduceat(scaled, self.starts[:-1])) + theta * tops))
-        for sigma, rate, count, add in self.sampled:
-            total += count * _sampled_log_moment(sigma, rate, theta, add)
-        return total
+        if self.sampled.size:
+            from fastdp.kernels.losses import sampled
 
-    def log_moment_error(self, theta: float) -> float:
-        """A bound on the rounding error of K(theta)."""
-        sampled = sum(count * (200 + 40 * theta) for _, _, count, _ in self.sampled)
-        return 16 * UNIT * (theta * self.reach + theta * (theta + 1) * self.variance + 4 * self.count + sampled + 4)
+            sigmas, rates, counts, adds = self.sampled.T.copy()
+            points = self.sampled_points(theta, 0.0)
+            more, error = sampled.sum_sampled(theta, sigmas, rates, counts, adds, coarse, *np.empty((2, points)))
+            total += more
+        return total, error
 
-    def tilted(self, theta: float) -> np.ndarray:
-        """Masses of the atoms times e^{theta loss}, each factor's summing to 1."""
-        tops = np.repeat(np.maximum.reduceat(self.losses, self.starts[:-1]), np.diff(self.starts))
-        scaled = self.masses * np.exp(theta * (self.losses - tops))
-        sums = np.add.reduceat(scaled, self.starts[:-1])
-        weights: np.ndarray = scaled / np.repeat(sums, np.diff(self.starts))
-        return weights
+    def sampled_points(self, theta: float, frequency: float) -> int:
+        """Points that suffice for every row of ``sampled``, coarse ones included."""
+        from fastdp.kernels.losses import sampled
+
+        most = max(sampled.count_points(sigma, theta, frequency, add) for sigma, _, _, add in self.sampled.tolist())
+        return most + 32 + int((theta + 20) / float(self.sampled[:, 0].min()))
+
+    def log_moment_with_error(self, theta: float) -> tuple[float, float]:
+        """K(theta) and a bound on its rounding error."""
+        total, sampled = self._log_moment(theta, False)
+        bulk = theta * self.reach + theta * (theta + 1) * self.variance + 4 * self.count + self.points + 4
+        return total, 16 * UNIT * bulk + sampled
+
+    def gathered(self, *, below: bool) -> Factors:
+        """The same with cells in place of sampled Gaussians, whose curve lies above, or below."""
+        atoms = [(self.losses, self.masses, self.counts, np.diff(self.starts))]
+        log_finite, margin = self.log_finite, self.margin
+        for sigma, rate, count, add in self.sampled.tolist():
+            loss = Cells.of(GaussianLoss(mu=1 / sigma)).mixed(rate).loss()
+            one = loss.below if below else loss.above
+            losses, masses, infinite = (-one.losses, one.q, one.q_infinite) if add else (one.losses, one.p, one.p_infinite)
+            kept = masses > 0
+            atoms.append((losses[kept], masses[kept], np.array([int(count)]), np.array([kept.sum()])))
+            log_finite += count * math.log1p(-infinite)
+            margin += count * loss.margin
+        losses, masses, counts, sizes = (np.concatenate(parts) for parts in zip(*atoms, strict=True))
+        return replace(
+            self, sampled=np.empty((0, 4)), losses=losses, masses=masses, counts=counts,
+            starts=np.concatenate([[0], np.cumsum(sizes)]), log_finite=log_finite, margin=margin, coin=None,
+        )  # fmt: skip
+
+    def tilted(self, theta: float) -> tuple[np.ndarray, float]:
+        """Masses of the atoms times e^{theta loss}, each factor's summing to 1, and their error in units of rounding."""
+        sizes = np.diff(self.starts)
+        below = theta * (self.losses - np.repeat(np.maximum.reduceat(self.losses, self.starts[:-1]), sizes))
+        scaled = self.masses * np.exp(below)
+        weights: np.ndarray = scaled / np.repeat(np.add.reduceat(scaled, self.starts[:-1]), sizes)
+        return weights, 4 * float((weights * -below) @ np.repeat(self.counts, sizes))
 
 
 def _laplace_log_moment(laplace: np.ndarray, theta: float) -> float:
@@ -120,67 +187,117 @@ def _laplace_log_moment(laplace: np.ndarray, theta: float) -> float:
     return math.fsum(counts * (theta * epsilons + np.log(inner / whole)))
 
 
-def _spread(losses: np.ndarray, masses: np.ndarray, count: int) -> float:
-    """The standard deviation of a factor, times the root of its count."""
-    mean = float(masses @ losses)
-    return math.sqrt(max(float(masses @ (losses - mean) ** 2), 0.0) * count)
+def build(losses: Iterable[tuple[Loss, int]], *, reverse: bool = False, below: bool = False) -> Factors:
+    """The factors of a composition of (loss, count) pairs, of Q against P where ``reverse``.
 
-
-def build(losses: Iterable[tuple[Loss, int]], *, reverse: bool = False) -> Factors:
-    """The factors of a composition of (loss, count) pairs, of Q against P where ``reverse``."""
-    merged: dict[tuple[object, ...], list[int]] = {}
-    order: list[Loss] = []
+    ``below`` takes of losses in cells the pair that lies below.
+    """
+    merged: dict[Any, int] = {}
     for loss, count in losses:
-        key = (loss,) if not isinstance(loss, AtomicLoss) else (id(loss),)
-        if key in merged:
-            merged[key][1] += count
-        else:
-            merged[key] = [len(order), count]
-            order.append(loss)
-    parts: dict[str, list[Any]] = {"laplace": [], "atoms": [], "sampled": []}
-    sums = {"variance": 0.0, "log_finite": 0.0, "margin": 0.0, "shift": 0.0, "spread": 0.0, "distance": 0.0}
-    for (index, count), loss in zip(merged.values(), order, strict=True):
-        assert order[index] is loss
+        merged[loss] = merged.get(loss, 0) + count
+    parts = _Parts(reverse, below)
+    for loss, count in merged.items():
+        parts.add(loss, count)
+    return parts.factors()
+
+
+class _Parts:
+    """What factors are made of, one loss after the other."""
+
+    def __init__(self, reverse: bool, below: bool) -> None:
+        self._reverse, self._below = reverse, below
+        self._laplace: list[tuple[float, float, int]] = []
+        self._sampled: list[tuple[float, float, int, bool]] = []
+        self._losses: list[np.ndarray] = []
+        self._masses: list[np.ndarray] = []
+        self._counts: list[int] = []
+        self._coins: dict[tuple[float, float], int] = {}
+        self._size = 0
+        self._sums = dict.fromkeys(("variance", "log_finite", "margin", "shift", "spread", "distance"), 0.0)
+
+    def add(self, loss: Loss, count: int) -> None:
+        """Add ``count`` equal losses."""
+        sums = self._sums
+        self._size += 1
         sums["margin"] += count * loss.margin
         sums["distance"] += count * loss.distance
-        _add(loss, count, reverse, parts, sums)
-    laplace = np.array(parts["laplace"], float).reshape(-1, 3)
-    sums = {name: value * (1 + 4 * UNIT * (len(order) + 1)) for name, value in sums.items()}
-    return Factors(laplace=laplace, atoms=parts["atoms"], sampled=parts["sampled"], **sums)
+        match loss:
+            case GaussianLoss():
+                sums["variance"] += count * loss.mu**2
+            case LaplaceLoss():
+                self._laplace.append((loss.epsilon, 0.0, count))
+            case SampledGaussianLoss():
+                self._sampled.append((1 / loss.mu, loss.rate, count, self._reverse != loss.reverse))
+            case GeometricLoss(steps=1):
+                self._add_coin(loss.rate, loss.rate, count)
+            case GeometricLoss() if loss.steps <= FEW_STEPS:
+                self._add_atoms(geometric_atoms(loss), count)
+            case GeometricLoss():
+                epsilon = loss.rate * loss.steps
+                sums["shift"] += count * 4 * UNIT * epsilon
+                sums["spread"] += count * 4 * UNIT * (1 + epsilon)
+                self._laplace.append((epsilon, loss.rate, count))
+            case CellsLoss():
+                self._add_atoms(loss.below if self._below else loss.above, count)
+            case AtomicLoss() if _is_coin(loss):
+                rate = abs(float(loss.losses[0]))
+                self._add_coin(rate * (1 - DATA), rate * (1 + DATA), count)
+            case AtomicLoss():
+                self._add_atoms(loss, count)
+            case _:
+                raise ParameterError(f"compose: a {type(loss).__name__} has no moment function here")
+
+    def _add_coin(self, low: float, high: float, count: int) -> None:
+        self._coins[low, high] = self._coins.get((low, high), 0) + count
+
+    def _add_atoms(self, loss: AtomicLoss, count: int) -> None:
+        losses, masses = (-loss.losses, loss.q) if self._reverse else (loss.losses, loss.p)
+        if not masses.all():
+            kept = masses > 0
+            losses, masses = losses[kept], masses[kept]
+        infinite = loss.q_infinite if self._reverse else loss.p_infinite
+        self._sums["log_finite"] += count * math.log1p(-infinite) if infinite < 1 else -math.inf
+        self._sums["shift"] += count * DATA * (float(np.abs(losses).max()) if losses.size else 0.0)
+        self._sums["spread"] += count * DATA
+        if losses.size:
+            self._losses.append(losses)
+            self._masses.append(masses)
+            self._counts.append(count)
+
+    def factors(self) -> Factors:
+        """All that was added."""
+        others = self._losses or self._laplace or self._sampled or self._sums["variance"] or self._sums["log_finite"]
+        coin = next(iter(self._coins)) if len(self._coins) == 1 and not others else None
+        coin = coin if coin and self._coins[coin] <= MOST_COINS else None
+        for (low, high), count in self._coins.items():
+            atoms = geometric_atoms(GeometricLoss(rate=high, steps=1))
+            kept = atoms.p > 0
+            self._losses.append(atoms.losses[kept])
+            self._masses.append(atoms.p[kept])
+            self._counts.append(count)
+            if not coin:
+                self._sums["shift"] += count * (high - low)
+                self._sums["spread"] += count * (high - low + 4 * UNIT)
+        sums = {name: value * (1 + 4 * UNIT * (self._size + 1)) for name, value in self._sums.items()}
+        sizes = [0, *(one.size for one in self._losses)]
+        return Factors(
+            laplace=np.array(self._laplace, float).reshape(-1, 3),
+            sampled=np.array(self._sampled, float).reshape(-1, 4),
+            losses=np.concatenate(self._losses) if self._losses else np.empty(0),
+            masses=np.concatenate(self._masses) if self._masses else np.empty(0),
+            starts=np.cumsum(sizes),
+            counts=np.array(self._counts, np.int64),
+            coin=coin,
+            **sums,
+        )
 
 
-def _add(loss: Loss, count: int, reverse: bool, parts: dict[str, list[Any]], sums: dict[str, float]) -> None:
-    match loss:
-        case GaussianLoss():
-            sums["variance"] += count * loss.mu**2
-        case LaplaceLoss():
-            parts["laplace"].append((loss.epsilon, 0.0, count))
-        case SampledGaussianLoss():
-            parts["sampled"].append((1 / loss.mu, loss.rate, count, reverse != loss.reverse))
-        case GeometricLoss() if loss.steps <= FEW_STEPS:
-            _add_atoms(geometric_atoms(loss), count, reverse, parts, sums)
-        case GeometricLoss():
-            epsilon = loss.rate * loss.steps
-            sums["shift"] += count * 4 * UNIT * epsilon
-            sums["spread"] += count * 4 * UNIT * (1 + epsilon)
-            parts["laplace"].append((epsilon, loss.rate, count))
-        case AtomicLoss():
-            _add_atoms(loss, count, reverse, parts, sums)
-        case _:
-            raise ParameterError(f"compose: a {type(loss).__name__} has no moment function here")
-
-
-def _add_atoms(
-    loss: AtomicLoss, count: int, reverse: bool, parts: dict[str, list[Any]], sums: dict[str, float]
-) -> None:
-    losses, masses = (-loss.losses, loss.q) if reverse else (loss.losses, loss.p)
-    kept = masses > 0
-    losses, masses = np.ascontiguousarray(losses[kept], float), np.ascontiguousarray(masses[kept], float)
-    infinite = loss.q_infinite if reverse else loss.p_infinite
-    sums["log_finite"] += count * math.log1p(-infinite)
-    sums["shift"] += count * DATA * (float(np.abs(losses).max()) if losses.size else 0.0)
-    sums["spread"] += count * DATA
-    parts["atoms"].append((losses, masses, count))
+def _is_coin(loss: AtomicLoss) -> bool:
+    """Whether these are the atoms of randomized response."""
+    if loss.losses.size != 2 or loss.p_infinite or loss.q_infinite:
+        return False
+    mirrored = loss.losses[0] == -loss.losses[1] and loss.p[0] == loss.q[1] and loss.p[1] == loss.q[0]
+    return bool(mirrored and loss.losses[0] > 0)
 
 
 def geometric_atoms(loss: GeometricLoss) -> AtomicLoss:
@@ -197,35 +314,3 @@ def geometric_atoms(loss: GeometricLoss) -> AtomicLoss:
     return AtomicLoss(
         losses=(loss.steps - 2 * j) * loss.rate, p=p, q=p[::-1].copy(), margin=loss.margin, distance=loss.distance
     )
-
-
-def sampled_range(sigma: float, theta: float, *, add: bool) -> tuple[float, float, float]:
-    """The exponent of the likelihood ratio, and the interval of noise that counts."""
-    exponent = -theta if add else 1 + theta
-    return exponent, -9.5 * sigma + min(exponent, 0.0), 9.5 * sigma + max(exponent, 0.0)
-
-
-def sampled_step(sigma: float, theta: float, frequency: float, *, add: bool) -> float:
-    """A step of the trapezoid rule that is right to e^-41 up to ``frequency``: the strip bound, docs/accounting.md."""
-    best = math.inf
-    for angle in (0.5, 1.0, 1.5, 2.0, 2.5, 3.0):
-        room = 42 + (theta * -math.log(math.cos(angle / 2)) if add else 0.0)
-        best = min(best, frequency + room / angle + angle * sigma * sigma / 2)
-    return 2 * math.pi * sigma * sigma / best
-
-
-def _sampled_log_moment(sigma: float, rate: float, theta: float, add: bool) -> float:
-    exponent, low, high = sampled_range(sigma, theta, add=add)
-    size = int((high - low) / min(sigma / 3, sampled_step(sigma, theta, 0.0, add=add))) + 2
-    y = np.linspace(low, high, size + 1)
-    x = (2 * y - 1) / (2 * sigma * sigma)
-    near = (
-        np.log1p(rate * np.expm1(np.minimum(x, 40)))
-        if rate <= 0.5
-        else np.log(1 - rate + rate * np.exp(np.minimum(x, 40)))
-    )
-    ratio = np.where(x > 40, x + math.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.maximum(x, 40))), near)
-    powers = exponent * ratio - y * y / (2 * sigma * sigma)
-    top = float(powers.max())
-    total = math.fsum(np.exp(powers - top)) * (high - low) / size
-    return math.log(total / sigma) + top - 0.5 * math.log(2 * math.pi)

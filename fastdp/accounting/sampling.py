@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from fastdp import rounding, validation
+from fastdp.accounting.cells import CELLS, Cells, mix
 from fastdp.accounting.compose import Parallel, Release, read_part
 from fastdp.accounting.factors import geometric_atoms
 from fastdp.errors import ParameterError
-from fastdp.losses import AtomicLoss, GaussianLoss, GeometricLoss, LaplaceLoss, Loss, SampledGaussianLoss
-
-CELLS = 1 << 13
+from fastdp.losses import AtomicLoss, CellsLoss, GaussianLoss, GeometricLoss, LaplaceLoss, Loss, SampledGaussianLoss
 
 
 def sampled(mechanism: Any, *, rate: float, scheme: str = "poisson", replacement: bool = False) -> Release:
@@ -59,38 +58,40 @@ def sampled(mechanism: Any, *, rate: float, scheme: str = "poisson", replacement
             f"{release.neighbours!r}; use scheme={other!r}"
         )
     loss = release.losses[0][0]
-    mixed = _mix(loss, rate) if scheme == "poisson" else _symmetric(_mix(loss, rate))
-    pure = release.pure
-    if math.isfinite(pure):
-        amplified = pure + math.log(rate) if pure > 30 else 0.0
-        amplified = max(amplified, math.log1p(rate * math.expm1(min(pure, 30.0))))
-        pure = rounding.up(amplified * (1 + 1e-14)) if pure <= 30 else pure
-    return Release(((mixed, 1),), release.neighbours, release.unit, pure, release.metric)
+    mixed = _mix(loss, rate) if scheme == "poisson" else _symmetric(_mix(loss, rate, gathered=True))
+    return Release(((mixed, 1),), release.neighbours, release.unit, _amplify(release.pure, rate), release.metric)
 
 
-def _mix(loss: Loss, rate: float) -> Loss:
-    """(1 - rate) Q + rate P against Q."""
-    if rate == 1:
+def _amplify(pure: float, rate: float) -> float:
+    """ln(1 + rate (e^pure - 1)), rounded up."""
+    if not math.isfinite(pure) or rate == 1:
+        return pure
+    if pure < 30:
+        return min(pure, rounding.up(math.log1p(rate * math.expm1(pure)) * (1 + 1e-14)))
+    return min(pure, pure + math.log(rate + (1 - rate) * math.exp(-pure)) + 1e-14 * pure)
+
+
+def _mix(loss: Loss, rate: float, *, gathered: bool = False) -> Loss:
+    """(1 - rate) Q + rate P against Q; ``gathered`` to cells where it has no atoms."""
+    if rate == 1 and not gathered:
         return loss
     match loss:
-        case GaussianLoss():
+        case GaussianLoss() if not gathered:
             return SampledGaussianLoss(mu=loss.mu, rate=rate, margin=loss.margin, distance=loss.distance)
-        case LaplaceLoss():
-            return _mix_atoms(_laplace_atoms(loss), rate)
-        case GeometricLoss():
+        case GeometricLoss() if loss.steps <= CELLS:
             return _mix_atoms(geometric_atoms(loss), rate)
+        case GaussianLoss() | LaplaceLoss() | GeometricLoss():
+            return Cells.of(loss).mixed(rate).loss(margin=loss.margin, distance=loss.distance)
         case AtomicLoss():
             return _mix_atoms(loss, rate)
     raise ParameterError(f"sampled: a {type(loss).__name__} has no bound for samples; give the mechanism itself")
 
 
 def _mix_atoms(loss: AtomicLoss, rate: float) -> AtomicLoss:
-    x = np.minimum(loss.losses, 500.0)
-    mixed = np.log1p(rate * np.expm1(x)) if rate <= 0.5 else np.log((1 - rate) + rate * np.exp(x))
-    losses = np.where(loss.losses > 500, loss.losses + math.log(rate), mixed)
+    losses = mix(loss.losses, rate)
     p = (1 - rate) * loss.q + rate * loss.p
     q = loss.q
-    if loss.q_infinite:
+    if loss.q_infinite and rate < 1:
         losses, p = np.append(losses, math.log1p(-rate)), np.append(p, (1 - rate) * loss.q_infinite)
         q = np.append(q, loss.q_infinite)
     # what the data of the atoms may be off by, 2**-50 of loss and masses, is more after mixing
@@ -98,28 +99,21 @@ def _mix_atoms(loss: AtomicLoss, rate: float) -> AtomicLoss:
     return AtomicLoss(losses=losses, p=p, q=q, p_infinite=rate * loss.p_infinite, margin=margin, distance=loss.distance)
 
 
-def _laplace_atoms(loss: LaplaceLoss) -> AtomicLoss:
-    """Cells of equal width in the loss, each merged to one atom; what merging hides is charged as margin."""
-    e = loss.epsilon
-    edges = np.linspace(-e, e, CELLS + 1)
-    middle = (edges[1:] + edges[:-1]) / 2
-    half = e / CELLS
-    # density of the loss under P: e^{(l - e)/2} / 4 between the atoms 1/2 at e and e^-e / 2 at -e
-    p = np.concatenate([[0.5], np.exp((middle - e) / 2) * np.sinh(half / 2), [math.exp(-e) / 2]])
-    losses = np.concatenate([[e], middle, [-e]])
-    q = p * np.exp(-losses)
-    return AtomicLoss(losses=losses, p=p, q=q, margin=loss.margin + half * (1 + 1e-9), distance=loss.distance)
-
-
 def _symmetric(loss: Loss) -> Loss:
     """The pair whose curve is that of (1-rate) Q + rate P against Q for epsilon >= 0, the same in both directions."""
-    if not isinstance(loss, AtomicLoss):
-        raise ParameterError("sampled: a sample of fixed size needs finitely many losses; use Poisson sampling")
+    if isinstance(loss, CellsLoss):
+        below, above = _symmetric_atoms(loss.below), _symmetric_atoms(loss.above)
+        return CellsLoss(below=below, above=above, margin=above.margin, distance=loss.distance)
+    assert isinstance(loss, AtomicLoss)
+    return _symmetric_atoms(loss)
+
+
+def _symmetric_atoms(loss: AtomicLoss) -> AtomicLoss:
     above = loss.losses > 0
     losses, p, q = loss.losses[above], loss.p[above], loss.q[above]
     rest = max(0.0, 1 - float(p.sum()) - float(q.sum()) - loss.p_infinite)
     return AtomicLoss(
-        losses=np.concatenate([losses, [0.0], -losses]), p=np.concatenate([p, [rest], q]),
-        q=np.concatenate([q, [rest], p]), p_infinite=loss.p_infinite, q_infinite=loss.p_infinite,
+        losses=np.concatenate([losses, [0.0], -losses[::-1]]), p=np.concatenate([p, [rest], q[::-1]]),
+        q=np.concatenate([q, [rest], p[::-1]]), p_infinite=loss.p_infinite, q_infinite=loss.p_infinite,
         margin=loss.margin + 2.0**-48, distance=loss.distance,
     )  # fmt: skip

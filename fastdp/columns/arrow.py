@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from fastdp.columns.domain import Domain
-from fastdp.parallel import BLOCK
+from fastdp.threads import BLOCK
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,7 @@ from fastdp.columns.arrow import blank_nulls
 from fastdp.columns.buffers import fresh
 from fastdp.columns.pieces import InPlace, Named, Room
 from fastdp.errors import SchemaError
-from fastdp.parallel import BLOCK
+from fastdp.threads import BLOCK
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,7 +14,7 @@ from fastdp.columns.buffers import fresh
 from fastdp.columns.containers import Rewrap, unwrap
 from fastdp.columns.pieces import ArrowNumbers, InPlace, Piece, Room, cut
 from fastdp.errors import DomainError, InputCorruptError, SchemaError
-from fastdp.parallel import BLOCK
+from fastdp.threads import BLOCK
 from fastdp.typing import Column
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from fastdp.columns.arrow import decode
-from fastdp.parallel import get_threads
+from fastdp.threads import get_threads
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,8 +18,8 @@ from fastdp.kernels.memory import empty_aligned
 from fastdp.kernels.stream.bits import make_bit_scratch
 from fastdp.kernels.stream.words import make_scratch
 from fastdp.laws.law import Law
-from fastdp.parallel import BLOCK, for_each_block
 from fastdp.random.rng import Rng
+from fastdp.threads import BLOCK, for_each_block
 from fastdp.typing import Column
 
 

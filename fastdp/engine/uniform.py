@@ -9,8 +9,8 @@ import numpy as np
 
 from fastdp.engine.runner import working_memory
 from fastdp.kernels.local.krr import fill_krr_large
-from fastdp.parallel import for_each_block
 from fastdp.random.rng import Rng
+from fastdp.threads import for_each_block
 
 MOST_KEPT = 8 << 20
 """Bytes of codes that are kept for more than one reading."""

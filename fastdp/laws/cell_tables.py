@@ -125,6 +125,33 @@ def largest_error(slots: dict[int, int], residues: dict[int, int], ambiguous: in
     return rounding.float_up(Fraction(2 * moved, max(1, smallest - moved)))
 
 
+def cell_bits(scale: float) -> int:
+    """The m of cells of 2**m steps for a law of this scale."""
+    return 0 if scale < SMALLEST_WIDE_SCALE else int(math.log2(scale / SMALLEST_WIDE_SCALE)) + 1
+
+
+def cells_of(rate: float, m: int, tail_bits: int = TAIL_BITS) -> int:
+    """The number of cells on either side, before the tail."""
+    return max(1, math.ceil(tail_bits * math.log(2) / (rate * 2.0**m)))
+
+
+def laplace_margin(rate: float, m: int, wrap: int) -> float:
+    """A bound on the margin of `build_laplace`, in closed form: its smallest outcome is the last lower cell or tail.
+
+    >>> 1e-32 < laplace_margin(0.01, 0, cells_of(0.01, 0)) < 1e-25
+    True
+    """
+    step = math.exp(-rate * 2.0**m)
+    smallest = math.exp(-rate * (1 + 2.0**m * (wrap - 1))) * min(1 - step, step) / (1 + math.exp(-rate))
+    return margin_bound(2 * wrap + 2, smallest)
+
+
+def margin_bound(outcomes: int, smallest: float) -> float:
+    """A bound on `largest_error` of so many outcomes, the smallest of which has at least this probability."""
+    moved = (3 * outcomes + 4) * 2.0**-RESIDUE_BITS / smallest * (1 + 1e-6)
+    return 2 * moved / max(1 - 2 * moved, 1e-300)
+
+
 @lru_cache(maxsize=64)
 def build(rate: Rate, *, quadratic: bool) -> Realised:
     """The table of a discrete Laplace (or, if quadratic, Gaussian) law of the given rate; 1 to 10 ms, cached.
@@ -133,7 +160,7 @@ def build(rate: Rate, *, quadratic: bool) -> Realised:
     """
     value = float(rate.exact)
     scale = math.sqrt(0.5 / value) if quadratic else 1 / value
-    m = 0 if scale < SMALLEST_WIDE_SCALE else int(math.log2(scale / SMALLEST_WIDE_SCALE)) + 1
+    m = cell_bits(scale)
     assert m <= 32, "a law this wide must be refused before"
     bits = 12 if scale < SMALLEST_LONG_TABLE else 16
     if not quadratic:
@@ -144,7 +171,7 @@ def build(rate: Rate, *, quadratic: bool) -> Realised:
 
 def build_laplace(rate: Rate, m: int, bits: int = 16, tail_bits: int | None = None) -> Realised:
     """The table of the discrete Laplace in cells of 2**m, up to where 2**-tail_bits of a side is left."""
-    wrap = max(1, math.ceil((tail_bits or TAIL_BITS) * math.log(2) / (float(rate.exact) * 2.0**m)))
+    wrap = cells_of(float(rate.exact), m, tail_bits or TAIL_BITS)
     return realised(rate, _laplace_weights(rate, m, wrap), (TAIL_UP, TAIL_DOWN), m=m, wrap=wrap, bits=bits)
 
 

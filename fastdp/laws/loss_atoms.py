@@ -57,6 +57,20 @@ def atomic(pairs: Iterable[Pair], *, margin: float = 0.0, distance: float = 0.0)
     )
 
 
+def symmetric(p: Fraction, q: Fraction, *, margin: float = 0.0) -> AtomicLoss:
+    """The loss of `symmetric_pairs`, where p > q.
+
+    >>> symmetric(Fraction(1, 2), Fraction(1, 4)).p.tolist()
+    [0.5, 0.25, 0.25]
+    """
+    loss, rest = log_ratio(p, q), 1 - p - q
+    if not rest:
+        masses = np.array([float(p), float(q)])
+        return AtomicLoss(losses=np.array([loss, -loss]), p=masses, q=masses[::-1].copy(), margin=margin)
+    masses = np.array([float(p), float(rest), float(q)])
+    return AtomicLoss(losses=np.array([loss, 0.0, -loss]), p=masses, q=masses[::-1].copy(), margin=margin)
+
+
 def symmetric_pairs(p: Fraction, q: Fraction) -> list[Pair]:
     """Three outcomes: one that is likelier by p / q on one side, its mirror image, and the rest, equally likely."""
     return [(p, q), (q, p), (1 - p - q, 1 - p - q)]

@@ -16,8 +16,8 @@ from fastdp.kernels.local.count_codes import count_codes
 from fastdp.kernels.metric.map_cells import count_places, fill_cells, mark_inside
 from fastdp.mechanisms.annotations import UNSET, OptionalPair, Pair, Parameter, frozen
 from fastdp.mechanisms.metric.grid import LARGEST_GRID
-from fastdp.parallel import BLOCK
 from fastdp.plane import Plane
+from fastdp.threads import BLOCK
 from fastdp.typing import Column
 from fastdp.units.lengths import METRES, parse_length
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fastdp import rounding
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 SHOWN = {"public": "; nulls are public", "drop": "; rows with nulls are left out, which is public"}
 """What a policy on nulls shows."""
+
+
+DELTA = 1e-6
+"""The delta at which a record's columns are shown composed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +40,12 @@ def explain(plan: Plan) -> list[Line]:
 
 def as_data(plan: Plan) -> dict[str, Any]:
     """The guarantee as a receipt states it, with the error to expect of every column and group."""
-    from fastdp.plans.guarantee import describe_guarantee
+    from fastdp.plans.guarantee import describe_guarantee, describe_privacy
 
     said = describe_guarantee(plan)
+    composed = compose_record(plan)
+    if composed is not None:
+        said["composed"] = describe_privacy(composed)
     parts = [*said["columns"].values(), *said.get("groups", ())]
     for part, line in zip(parts, explain(plan), strict=True):
         if line.error:
@@ -51,9 +59,23 @@ def explain_total(plan: Plan) -> list[str]:
     said = []
     if total.record is not None:
         said.append(f"one record: {in_words(total.record)}, local differential privacy")
+        composed = compose_record(plan)
+        if composed is not None:
+            said.append(f"one record, all columns composed: {in_words(composed)}")
     for name, privacy in total.metric.items():
         said.append(f"{name}: {in_words(privacy)} ({privacy.kind}), not in the sum")
     return said or ["no column is randomized: nothing is guaranteed"]
+
+
+def compose_record(plan: Plan) -> Privacy | None:
+    """What one record costs at `DELTA`, its columns composed; None where that is no less than their sum."""
+    record = plan.privacy.record
+    if plan.privacy.metric or record is None or sum(part.privacy is not None for part in plan.parts) < 2:
+        return None
+    epsilon = plan.curve().epsilon(delta=DELTA).upper
+    if not epsilon < (math.inf if record.epsilon is None else record.epsilon * (1 - 1e-6)):
+        return None
+    return replace(record, epsilon=max(epsilon, 5e-324), delta=DELTA, rho=None)
 
 
 def in_words(privacy: Privacy) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
@@ -9,16 +10,21 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from fastdp import rounding
 from fastdp.errors import ParameterError, SchemaError
 from fastdp.plans.column_entry import Entry
 from fastdp.plans.column_group import Group
 from fastdp.plans.part import PlanPart
 from fastdp.plans.spec import check_keys
 from fastdp.plans.total import RecordPrivacy
-from fastdp.privacy import MetricPrivacy, compose
+from fastdp.privacy import MetricPrivacy, Privacy, compose
 from fastdp.validation import unknown
+
+if TYPE_CHECKING:
+    from fastdp.accounting.curve import PrivacyCurve
+    from fastdp.losses import Loss
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,6 +143,25 @@ class Plan:
         """The columns whose nulls take their rows out."""
         return (*[name for part in self.parts if part.nulls == "drop" for name in part.columns],)
 
+    def losses(self) -> tuple[tuple[Loss, int], ...]:
+        """The privacy losses of one record, with how often each occurs: those of all columns that hide whole values."""
+        from fastdp.accounting.compose import read_release
+
+        hidden = [part for part in self.parts if _is_hidden(part)]
+        return tuple(item for part in hidden for item in read_release(part.mechanism).losses)
+
+    def curve(self) -> PrivacyCurve:
+        """The privacy curve of one record: a plan is fixed beforehand, so that its columns compose tightly.
+
+        >>> answers = {"mechanism": "krr", "epsilon": 0.5, "domain": ["no", "yes"]}
+        >>> plan = Plan(columns={f"question {i}": answers for i in range(20)})
+        >>> round(plan.curve().epsilon(delta=1e-6).upper, 4)
+        9.9868
+        """
+        from fastdp.accounting.compose import compose as compose_curves
+
+        return compose_curves([self])
+
     def check_names(self, names: Iterable[str], *, owner: str = "sanitize") -> None:
         """Refuse columns that are named twice, not in the plan, or in the plan only."""
         names, planned = list(names), set(self.names)
@@ -182,11 +207,34 @@ def _read_entries(columns: Any) -> dict[str, Entry]:
     return entries
 
 
+def _is_hidden(part: PlanPart) -> bool:
+    """Whether whole values of its columns are hidden."""
+    return part.privacy is not None and not isinstance(part.privacy, MetricPrivacy)
+
+
 def _compose(parts: Iterable[PlanPart]) -> RecordPrivacy:
-    known = {part.name: part.privacy for part in parts if part.privacy is not None}
-    metric = {name: privacy for name, privacy in known.items() if isinstance(privacy, MetricPrivacy)}
-    hidden = [privacy for name, privacy in known.items() if name not in metric]
-    return RecordPrivacy(compose(hidden, owner="Plan") if hidden else None, metric)
+    """Sums of the columns' guarantees, metric ones apart."""
+    parts = tuple(parts)
+    metric = {part.name: part.privacy for part in parts if isinstance(part.privacy, MetricPrivacy)}
+    hidden = [part for part in parts if _is_hidden(part)]
+    guarantees = [part.privacy for part in hidden if part.privacy is not None]
+    has_sum = all(one.epsilon is not None for one in guarantees) or not any(one.delta for one in guarantees)
+    if has_sum:
+        return RecordPrivacy(compose(guarantees, owner="Plan") if guarantees else None, metric)
+    return RecordPrivacy(_total(hidden, guarantees), metric)
+
+
+def _total(parts: Sequence[PlanPart], guarantees: Sequence[Privacy]) -> Privacy:
+    """The common total of columns with rho and columns with epsilon and delta: at twice the sum of their deltas."""
+    from fastdp.accounting.compose import Release, compose_read, read_release
+
+    delta = 2 * rounding.sum_up([one.delta for one in guarantees])
+    if delta >= 1:
+        raise ParameterError(
+            "Plan: twice the deltas of all columns is 1 or more, which guarantees nothing; give smaller ones"
+        )
+    releases = [Release(read_release(part.mechanism).losses, "replace", "record", math.inf) for part in parts]
+    return compose_read([tuple(releases)]).as_privacy(delta=delta)
 
 
 def _check_apart(entries: Mapping[str, Entry], groups: Sequence[Group]) -> None:

@@ -132,7 +132,7 @@ class TestErrors:
 
     def test_environment__is_checked(self, monkeypatch):
         monkeypatch.setenv("FASTDP_THREADS", "none")
-        monkeypatch.setattr("fastdp.parallel._threads", None)
+        monkeypatch.setattr("fastdp.threads._threads", None)
         done = call("demo", "--rows", "10")
         assert done.exit_code == 2
         assert "FASTDP_THREADS" in done.stderr

@@ -12,7 +12,7 @@ from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import read_numeric
 from fastdp.columns.visits import Visits
 from fastdp.errors import DomainError
-from fastdp.parallel import BLOCK
+from fastdp.threads import BLOCK
 
 WORDS = ["b", "a", "a", None]
 ENCODED = {

@@ -10,7 +10,7 @@ import pytest
 import fastdp as fd
 from fastdp.columns.arrow import blank_nulls, holds_nulls
 from fastdp.columns.pieces import ArrowNumbers, Windows
-from fastdp.parallel import BLOCK
+from fastdp.threads import BLOCK
 
 ROWS = 2 * BLOCK + 4321
 LABELS = ["cold", "", "flu", "a label that is not so short", "zoë"]

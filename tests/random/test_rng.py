@@ -186,7 +186,7 @@ def test_reserve__refuses_to_be_entered_twice(monkeypatch):
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_fork__with_every_lock_held_does_not_hang():
     """What another thread held at the fork is free in the child."""
-    from fastdp import parallel
+    from fastdp import threads
     from fastdp.columns import buffers
     from fastdp.random import rng as module
 
@@ -196,7 +196,7 @@ def test_fork__with_every_lock_held_does_not_hang():
     held, go = threading.Event(), threading.Event()
 
     def hold():
-        with parallel._lock, buffers._lock, module._default_lock, rng._lock:
+        with threads._lock, buffers._lock, module._default_lock, rng._lock:
             held.set()
             go.wait()
 

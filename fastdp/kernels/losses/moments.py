@@ -11,18 +11,25 @@ import math
 from fastdp.kernels.jit import inlined, kernel
 
 BLOCK = 32
+RESTART = 8
+"""Blocks after which phases are computed anew."""
 
 
 @inlined
-def _fill_turns(angle, cosines, sines):
-    """Powers 0 to 31 of e^{i angle}."""
-    for j in range(BLOCK):
+def fill_turns(angle, cosines, sines):
+    """Powers 0 to 31 of e^{i angle}: 0 to 7, times the eighth, sixteenth and twenty-fourth, each from its own angle."""
+    for j in range(8):
         cosines[j] = math.cos(j * angle)
         sines[j] = math.sin(j * angle)
+    for first in range(8, BLOCK, 8):
+        c, s = math.cos(first * angle), math.sin(first * angle)
+        for j in range(8):
+            cosines[first + j] = c * cosines[j] - s * sines[j]
+            sines[first + j] = c * sines[j] + s * cosines[j]
 
 
 @inlined
-def _raise(count, re, im):
+def raise_block(count, re, im):
     """Powers of the block's numbers, by squaring."""
     for j in range(BLOCK):
         a, b, u, v, n = re[j], im[j], 1.0, 0.0, count
@@ -35,7 +42,7 @@ def _raise(count, re, im):
 
 
 @inlined
-def _multiply(first, re, im, out_re, out_im):
+def multiply_block(first, re, im, out_re, out_im):
     """Multiply a block of the products; the largest modulus, up to sqrt 2."""
     largest = 0.0
     for j in range(BLOCK):
@@ -45,14 +52,6 @@ def _multiply(first, re, im, out_re, out_im):
         out_im[first + j] = v
         largest = max(largest, abs(u) + abs(v))
     return largest
-
-
-@inlined
-def _multiply_power(count, first, re, im, out_re, out_im):
-    """Multiply a block of the products by a power of one factor, which is overwritten; the largest modulus."""
-    if count > 1:
-        _raise(count, re, im)
-    return _multiply(first, re, im, out_re, out_im)
 
 
 @inlined
@@ -76,8 +75,8 @@ def multiply_laplace(dt, theta, epsilons, rates, counts, cut, work, dead, out_re
         a2, b2, c2 = math.exp(-2.0 * (theta + 1.0) * r), math.exp(-2.0 * theta * r), math.exp(-(2.0 * theta + 1.0) * r)
         d = math.exp(-(2.0 * theta + 1.0) * e - r)
         norm = (a1 + d * b1) / c1
-        _fill_turns(dt * e, turn_re, turn_im)
-        _fill_turns(dt * r, cosines, sines)
+        fill_turns(dt * e, turn_re, turn_im)
+        fill_turns(dt * r, cosines, sines)
         for j in range(BLOCK):
             sines[j] = sines[j] / r if r > 0.0 else j * dt
         for block in range(dead.size):
@@ -101,12 +100,14 @@ def multiply_laplace(dt, theta, epsilons, rates, counts, cut, work, dead, out_re
                 scale = norm * (cr * cr + ci * ci)
                 re[j] = (x * cr + y * ci) / scale
                 im[j] = (y * cr - x * ci) / scale
-            if _multiply_power(counts[i], first, re, im, out_re, out_im) < cut:
+            if counts[i] > 1:
+                raise_block(counts[i], re, im)
+            if multiply_block(first, re, im, out_re, out_im) < cut:
                 dead[block] = 1
 
 
 @inlined
-def _fill_sum(start, size, weights, cos0, sin0, turn_re, turn_im, re, im):
+def fill_sum(start, size, weights, cos0, sin0, turn_re, turn_im, re, im):
     """Sums of weights[k] e^{i(angle0_k + j angle_k)} for the nodes of one block."""
     for j in range(BLOCK):
         re[j] = 0.0
@@ -120,89 +121,46 @@ def _fill_sum(start, size, weights, cos0, sin0, turn_re, turn_im, re, im):
             im[j] += c0 * ti[j] + s0 * tr[j]
 
 
+@inlined
+def move_phases(size, losses, start, dt, block, since, cos0, sin0, far_re, far_im):
+    """Phases of all points at the first node of a block: by one turn from the block before, or anew.
+
+    ``since`` counts the turns; a negative one asks for new phases. Returns the next count.
+    """
+    if since < 0 or since >= RESTART:
+        for k in range(size):
+            angle = block * BLOCK * dt * losses[start + k]
+            cos0[k], sin0[k] = math.cos(angle), math.sin(angle)
+        return 1
+    for k in range(size):
+        c = cos0[k] * far_re[k] - sin0[k] * far_im[k]
+        sin0[k] = cos0[k] * far_im[k] + sin0[k] * far_re[k]
+        cos0[k] = c
+    return since + 1
+
+
 @kernel
 def multiply_atoms(dt, starts, losses, weights, counts, cut, work, turn_re, turn_im, phases, dead, out_re, out_im):
     """Multiply by sum w_k e^{i t l_k} over the atoms of each factor, to the power of its count.
 
     Pre:  factor i has the atoms starts[i] to starts[i+1]; its tilted weights sum to 1. work has 2 rows of 32, turns a
-    row of 32 and phases 2 rows of at least as many columns as the largest factor has atoms.
+    row of 32 and phases 4 rows of at least as many columns as the largest factor has atoms.
     """
     re, im = work[0], work[1]
-    cos0, sin0 = phases[0], phases[1]
+    cos0, sin0, far_re, far_im = phases[0], phases[1], phases[2], phases[3]
     for i in range(counts.size):
         start, size = starts[i], starts[i + 1] - starts[i]
         for k in range(size):
-            _fill_turns(dt * losses[start + k], turn_re[k], turn_im[k])
+            fill_turns(dt * losses[start + k], turn_re[k], turn_im[k])
+            far_re[k], far_im[k] = math.cos(BLOCK * dt * losses[start + k]), math.sin(BLOCK * dt * losses[start + k])
+        since = -1
         for block in range(dead.size):
             if dead[block]:
+                since = -1
                 continue
-            first = block * BLOCK
-            for k in range(size):
-                angle = first * dt * losses[start + k]
-                cos0[k], sin0[k] = math.cos(angle), math.sin(angle)
-            _fill_sum(start, size, weights, cos0, sin0, turn_re, turn_im, re, im)
-            if _multiply_power(counts[i], first, re, im, out_re, out_im) < cut:
+            since = move_phases(size, losses, start, dt, block, since, cos0, sin0, far_re, far_im)
+            fill_sum(start, size, weights, cos0, sin0, turn_re, turn_im, re, im)
+            if counts[i] > 1:
+                raise_block(counts[i], re, im)
+            if multiply_block(block * BLOCK, re, im, out_re, out_im) < cut:
                 dead[block] = 1
-
-
-@kernel
-def fill_sampled(sigma, rate, exponent, sign, low, high, size, losses, weights):
-    """Trapezoid points of E_Q r^exponent, r = 1 - rate + rate e^{(2y-1)/(2 sigma^2)}, y ~ N(0, sigma^2).
-
-    Post: the first ``size`` + 1 losses are sign * ln r, the weights are normalised. Returns the logarithm of the sum
-    and a bound on the relative error of the weights and on the masses left out at both ends, in units of the sum.
-    """
-    step = (high - low) / size
-    variance = sigma * sigma
-    top = -1e300
-    for c in range(size + 1):
-        y = low + step * c
-        x = (2.0 * y - 1.0) / (2.0 * variance)
-        if x > 40.0:
-            loss = x + math.log(rate) + math.log1p((1.0 - rate) / rate * math.exp(-x))
-        elif rate <= 0.5:
-            loss = math.log1p(rate * math.expm1(x))
-        else:
-            loss = math.log((1.0 - rate) + rate * math.exp(x))
-        losses[c] = sign * loss
-        weights[c] = exponent * loss - y * y / (2.0 * variance)
-        top = max(top, weights[c])
-    total, error = 0.0, 0.0
-    for c in range(size + 1):
-        y = low + step * c
-        x = (2.0 * y - 1.0) / (2.0 * variance)
-        w = math.exp(weights[c] - top)
-        weights[c] = w
-        total += w
-        error += w * (8.0 + abs(top) + 3.0 * y * y / variance + 8.0 * abs(exponent) * (abs(x) + 1.0))
-    # beyond the ends the weights fall at least as fast as those of a normal law: see docs/accounting.md
-    last = weights[size] * (1.0 + variance / (step * (high - max(exponent, 0.0))))
-    if exponent > 0.0:
-        first = weights[0] * (1.0 + variance / (step * -low))
-    else:
-        spare = exponent * (math.log1p(-rate) - losses[0] * sign)
-        first = weights[0] * math.exp(spare) * (1.0 + variance / (step * -low))
-    for c in range(size + 1):
-        weights[c] /= total
-    return math.log(total * step / sigma) + top - 0.9189385332046727, 1.2e-16 * (error / total + size) + (
-        first + last
-    ) / total
-
-
-@kernel
-def multiply_band(dt, first_block, losses, weights, count, cut, work, turn_re, turn_im, phases, dead, out_re, out_im):
-    """Multiply the blocks of one band by sum w_k e^{i t l_k} to the power of ``count``."""
-    re, im = work[0], work[1]
-    cos0, sin0 = phases[0], phases[1]
-    size = losses.size
-    for k in range(size):
-        _fill_turns(dt * losses[k], turn_re[k], turn_im[k])
-    for block in range(dead.size):
-        if dead[block]:
-            continue
-        for k in range(size):
-            angle = (first_block + block) * BLOCK * dt * losses[k]
-            cos0[k], sin0[k] = math.cos(angle), math.sin(angle)
-        _fill_sum(0, size, weights, cos0, sin0, turn_re, turn_im, re, im)
-        if _multiply_power(count, block * BLOCK, re, im, out_re, out_im) < cut:
-            dead[block] = 1

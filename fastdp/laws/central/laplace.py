@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -55,14 +56,7 @@ class LaplaceLaw:
         Losses are sums of the rate, up to the rounding of both tables; beyond a table the law repeats itself, and with
         it the rounding, once per wrap that lies between two values so far apart.
         """
-        if digits.serves(self.rate):
-            two = digits.build(self.rate)
-            outer, margin = two.coarse, two.coarse.margin + two.fine.margin
-        else:
-            outer = cells.build(self.rate, quadratic=False)
-            margin = outer.margin
-        margin = margin * (2 + steps // (outer.wrap << outer.m)) + COIN_ERROR
-        return GeometricLoss(rate=float(self.rate.exact), steps=steps, margin=rounding.up(margin))
+        return _loss(self.rate, steps)
 
     @property
     def variance(self) -> float:
@@ -83,6 +77,20 @@ class LaplaceLaw:
             return lambda key, slot, _first, _steps, scratch, out: fill_digit_noise(key, slot, *tables, scratch, out)
         table = cells.build(self.rate, quadratic=False).table
         return lambda key, slot, _first, _steps, scratch, out: kernel.fill_cell_noise(key, slot, table, scratch, out)
+
+
+@lru_cache(maxsize=4096)
+def _loss(rate: Rate, steps: int) -> GeometricLoss:
+    value = float(rate.exact)
+    if digits.serves(rate):
+        m = digits.digit_bits(value)
+        wrap, margin = cells.cells_of(value, m, digits.TAIL_BITS), digits.margin(value)
+    else:
+        m = cells.cell_bits(1 / value)
+        wrap = cells.cells_of(value, m)
+        margin = cells.laplace_margin(value, m, wrap)
+    margin = margin * (2 + steps // (wrap << m)) + COIN_ERROR
+    return GeometricLoss(rate=value, steps=steps, margin=rounding.up(margin))
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,18 @@ def serves(rate: Rate) -> bool:
     return SMALLEST_SCALE <= 1 / float(rate.exact) < LARGEST_SCALE
 
 
+def digit_bits(rate: float) -> int:
+    """The number of bits of a fine digit."""
+    return int(math.log2(1 / rate / COARSE_SCALE)) + 1
+
+
+def margin(rate: float) -> float:
+    """A bound on the margins of both tables together, in closed form."""
+    m = digit_bits(rate)
+    smallest = math.exp(-rate * (2**m - 1)) * math.expm1(-rate) / math.expm1(-rate * 2**m)
+    return cells.laplace_margin(rate, m, cells.cells_of(rate, m, TAIL_BITS)) + cells.margin_bound(2**m, smallest)
+
+
 @lru_cache(maxsize=64)
 def build(rate: Rate) -> Digits:
     """The tables of a discrete Laplace law; about 10 ms, cached.
@@ -48,7 +60,7 @@ def build(rate: Rate) -> Digits:
     Post: coarse cells as in ``noise.cells``. Fine digits are rounded down by less than 3 * 2**-128, and what is left
           over goes to the two largest: outward.
     """
-    m = int(math.log2(1 / float(rate.exact) / COARSE_SCALE)) + 1
+    m = digit_bits(float(rate.exact))
     step = exp_fixed(rate.numerator, rate.shift)
     weights, weight = {}, 1 << PRECISION
     for digit in range(1 << m):

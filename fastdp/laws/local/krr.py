@@ -12,7 +12,7 @@ import numpy as np
 
 from fastdp import rounding
 from fastdp.laws.fixed_point import PRECISION, exp_fixed
-from fastdp.laws.loss_atoms import Pair, atomic, symmetric_pairs
+from fastdp.laws.loss_atoms import Pair, symmetric, symmetric_pairs
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
 
@@ -82,7 +82,14 @@ class KRRLaw:
 
     def loss(self) -> AtomicLoss:
         """The privacy loss of a report of one value instead of another."""
-        return atomic(self.pairs(), margin=self.margin)
+        return _loss(self)
+
+
+@lru_cache(maxsize=4096)
+def _loss(law: KRRLaw) -> AtomicLoss:
+    keep = law.keep
+    other = (1 - keep) / law.k
+    return symmetric(keep + other, other, margin=rounding.float_up(Fraction(8, 1 << 128) / other))
 
 
 @lru_cache(maxsize=64)

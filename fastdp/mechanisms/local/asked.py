@@ -15,8 +15,8 @@ from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import NumericColumn, read_block
 from fastdp.columns.pieces import Piece
 from fastdp.engine.uniform import KeptCodes, UniformCodes, keep_codes
-from fastdp.parallel import BLOCK
 from fastdp.random.rng import Rng
+from fastdp.threads import BLOCK
 from fastdp.typing import Column
 
 if TYPE_CHECKING:

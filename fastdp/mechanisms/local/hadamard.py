@@ -24,9 +24,9 @@ from fastdp.losses import AtomicLoss
 from fastdp.mechanisms.annotations import DeclaredDomain, computed, frozen, gives_reports
 from fastdp.mechanisms.base import FiniteMechanism, set_fields
 from fastdp.mechanisms.local.frequencies import Counts, FrequencyProtocol
-from fastdp.parallel import BLOCK
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
+from fastdp.threads import BLOCK
 from fastdp.typing import Column
 
 LARGEST_DOMAIN = (1 << 24) - 1

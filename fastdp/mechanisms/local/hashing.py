@@ -36,8 +36,8 @@ from fastdp.mechanisms.local.frequencies import (
     protocol_variance,
     unbiased,
 )
-from fastdp.parallel import BLOCK, for_each_block
 from fastdp.random.rng import Rng, resolve
+from fastdp.threads import BLOCK, for_each_block
 from fastdp.typing import Column
 
 LARGEST_DOMAIN = 1 << 17

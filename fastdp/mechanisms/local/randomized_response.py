@@ -22,9 +22,9 @@ from fastdp.losses import AtomicLoss
 from fastdp.mechanisms.annotations import UNSET, OptionalNumber, computed, frozen, gives_values
 from fastdp.mechanisms.base import derived, given, set_fields
 from fastdp.mechanisms.local.frequencies import CategoryReports, Counts, FlippedBits
-from fastdp.parallel import for_each_block
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
+from fastdp.threads import for_each_block
 from fastdp.typing import Column
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from fastdp.mechanisms.local.frequencies import (
     FrequencyEstimate,
     check_variance_arguments,
 )
-from fastdp.parallel import BLOCK
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
+from fastdp.threads import BLOCK
 from fastdp.typing import Column
 
 LARGEST_FILTERS = 1 << 28

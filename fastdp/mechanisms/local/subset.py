@@ -24,8 +24,8 @@ from fastdp.laws.rate import Rate
 from fastdp.mechanisms.annotations import DeclaredDomain, computed, frozen, gives_reports
 from fastdp.mechanisms.base import set_fields
 from fastdp.mechanisms.local.frequencies import Counts, LawProtocol
-from fastdp.parallel import BLOCK
 from fastdp.random.rng import Rng, resolve
+from fastdp.threads import BLOCK
 from fastdp.typing import Column
 
 LARGEST_DOMAIN = 1 << 16

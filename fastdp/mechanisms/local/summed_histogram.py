@@ -29,9 +29,9 @@ from fastdp.mechanisms.local.frequencies import (
     FrequencyProtocol,
     check_variance_arguments,
 )
-from fastdp.parallel import BLOCK
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
+from fastdp.threads import BLOCK
 from fastdp.typing import Column
 
 LARGEST_DOMAIN = 1 << 20

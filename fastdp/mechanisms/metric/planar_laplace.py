@@ -29,11 +29,11 @@ from fastdp.mechanisms.annotations import (
 from fastdp.mechanisms.base import derived, given, set_fields
 from fastdp.mechanisms.metric.planar_noise import PlanarNoise
 from fastdp.mechanisms.metric.remapped_points import RemappedPoints
-from fastdp.parallel import for_each_block
 from fastdp.plane import Plane
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
 from fastdp.renamed import renamed
+from fastdp.threads import for_each_block
 from fastdp.typing import Column, Matrix, Numbers
 from fastdp.units.lengths import METRES
 

@@ -16,10 +16,10 @@ from fastdp.mechanisms.annotations import NumberMatrix, NumberVector, computed, 
 from fastdp.mechanisms.base import Mechanism, set_fields
 from fastdp.mechanisms.metric.finite import read_prior
 from fastdp.mechanisms.metric.planar_noise import PlanarNoise
-from fastdp.parallel import BLOCK
 from fastdp.plane import Plane
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
+from fastdp.threads import BLOCK
 from fastdp.typing import Column
 from fastdp.units.lengths import METRES
 

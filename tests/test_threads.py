@@ -9,7 +9,7 @@ import threading
 import pytest
 
 import fastdp as fd
-from fastdp.parallel import BLOCK, for_each_block
+from fastdp.threads import BLOCK, for_each_block
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
