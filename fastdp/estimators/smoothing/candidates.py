@@ -77,11 +77,10 @@ class Ladder:
             yield found
         if not self.most.get("sparse") or not (goes_on is None or goes_on("sparse", 0)):
             return
-        plain = Rows(self.problem, counts)
         if self.inverse is not None:
-            points = self.inverse(counts[0])
-            yield Candidate("inversion"), points, plain.products(points)[1], plain
-        yield from _cut(plain, rows.whole(end))
+            points = rows.entries(self.inverse(counts[0]))
+            yield Candidate("inversion"), points, rows.products(points)[1], rows
+        yield from _cut(rows, end)
 
 
 def _along(rows: Rows, kind: str, after: After | None, most: int, goes_on: GoesOn | None) -> Iterator[Found]:
@@ -95,9 +94,9 @@ def _along(rows: Rows, kind: str, after: After | None, most: int, goes_on: GoesO
 def _cut(rows: Rows, points: np.ndarray) -> Iterator[Found]:
     """Points with fewer and fewer values, the largest, each time with some steps on these alone."""
     for kept in KEPT:
-        if 2 * kept > points.shape[1]:
+        if 2 * kept > rows.size:
             continue
-        least = (1 - TIE) * np.partition(points, -kept, axis=1)[:, -kept, None]
+        least = (1 - TIE) * rows.largest(points, kept)
         points = rows.normalised(np.where(points >= least, points, 0.0))
         _, points, chances = next(accelerated_steps(rows, start=points, wanted=(STEPS_KEPT,)))
         yield Candidate("sparse", kept), points, chances, rows
@@ -113,11 +112,21 @@ def inverter(problem: Problem) -> Callable[[np.ndarray], np.ndarray] | None:
             invert(channel, problem.counts[0])
         except NotIdentifiableError:
             return None
+        if isinstance(channel, KRRChannel):
+            return lambda rows: _invert_krr(channel, rows)
         return lambda rows: np.array([invert(channel, row, project="simplex") for row in rows])
     inverse = _written_inverse(channel) if channel.shape[0] <= LARGEST_INVERTED else None
     if inverse is None:
         return None
     return lambda rows: np.array([project_simplex(row) for row in rows / rows.sum(axis=1, keepdims=True) @ inverse])
+
+
+def _invert_krr(channel: KRRChannel, rows: np.ndarray) -> np.ndarray:
+    """All rows at once: checks of each took longer than the inversion."""
+    if channel.shape[0] == 1:
+        return np.ones(rows.shape)
+    p, q = channel.row(0)[:2]
+    return np.array([project_simplex(row) for row in (rows / rows.sum(axis=1, keepdims=True) - q) / (p - q)])
 
 
 def _written_inverse(channel: Channel) -> np.ndarray | None:

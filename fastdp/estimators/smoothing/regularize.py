@@ -44,7 +44,7 @@ def fit_regularised(
     if shape is not None and math.prod(shape) != problem.size:
         raise ParameterError(f"estimate: shape must multiply to the number of values, {problem.size}, got {shape}")
     if regularize == "cv":
-        allowance = Allowance.of(problem.channels, paths=2 if is_map(problem, shape) else 1)
+        allowance = Allowance.of(problem.channels, problem.counts, paths=2 if is_map(problem, shape) else 1)
         if is_krr(problem.channels) and (allowance is None or _is_clear(problem)):
             likeliest = with_spread(maximise(problem, uniform), problem)
             why = "too large to choose" if allowance is None else "which is regular here"

@@ -6,10 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from fastdp.channels import Channel, DenseChannel, GridChannel, KRRChannel
 from fastdp.channels.hadamard import HadamardChannel
 from fastdp.channels.hashing import HashingChannel
 from fastdp.estimators.smoothing.candidates import KEPT, STEPS_KEPT
+from fastdp.estimators.smoothing.step_paths import LARGEST_APART
 
 MOST_WORK = 5e11
 """Multiplications in all: a few minutes."""
@@ -33,12 +36,20 @@ class Allowance:
     cuts: bool
 
     @classmethod
-    def of(cls, channels: Sequence[Channel], *, paths: int = 1) -> Allowance | None:
-        """As much as the work of products with the channels allows; None where it does not allow any choice."""
-        step = 2 * sum(product_work(channel) for channel in channels)
+    def of(
+        cls, channels: Sequence[Channel], counts: Sequence[np.ndarray] | None = None, *, paths: int = 1
+    ) -> Allowance | None:
+        """As much as the work of products with the channels allows; None where it does not allow any choice.
+
+        Without counts they are taken to be all different.
+        """
+        pairs = [(channel, None if counts is None else counts[i]) for i, channel in enumerate(channels)]
+        step = 2 * sum(product_work(channel, part) for channel, part in pairs)
+        once = sum(map(row_work, channels))
         most = MOST_WORK_QUICK if any(map(is_quick, channels)) else MOST_WORK
         for deals, replicates in ((2, 2), (1, 1)):
-            steps = int(most / (step * (FOLDS * deals + MOST_TRUTHS * replicates)))
+            rows = FOLDS * deals + MOST_TRUTHS * replicates
+            steps = int((most - once * rows) / (step * rows))
             if steps >= 2 * CUTS:
                 return cls(deals, replicates, (steps - CUTS) // paths, cuts=True)
             if steps >= LEAST_STEPS * paths:
@@ -51,13 +62,13 @@ def is_quick(channel: Channel) -> bool:
     return isinstance(channel, KRRChannel | HadamardChannel | HashingChannel)
 
 
-def product_work(channel: Channel) -> float:
-    """Multiplications of one row with the channel, about."""
+def product_work(channel: Channel, counts: np.ndarray | None = None) -> float:
+    """Multiplications of one row with the channel, about; a step takes two products."""
     inputs, outputs = channel.shape
     if isinstance(channel, DenseChannel):
         return inputs * outputs / 4  # products of many rows are faster than others
-    if isinstance(channel, KRRChannel):
-        return 4.0 * inputs  # values of equal counts are one
+    if isinstance(channel, KRRChannel):  # values of equal counts are one entry, with a logarithm and a power in a step
+        return 20.0 * (inputs if counts is None or inputs <= LARGEST_APART else len(np.unique(counts)))
     if isinstance(channel, HashingChannel):
         return float(inputs * channel.cohorts)
     if isinstance(channel, HadamardChannel):
@@ -65,3 +76,8 @@ def product_work(channel: Channel) -> float:
     if isinstance(channel, GridChannel):
         return 16 * inputs * math.log2(4 * inputs)
     return 8.0 * (inputs + outputs)
+
+
+def row_work(channel: Channel) -> float:
+    """Multiplications of one row whatever its steps, about: k-RR's reports are drawn, sorted and compared by value."""
+    return 300.0 * channel.shape[0] if isinstance(channel, KRRChannel) else 0.0

@@ -1,10 +1,13 @@
 """Sums of counts times logarithms, in vectors of the machine: 5 times as fast as one logarithm after the other.
 
+And the accelerated steps of k-RR's likelihood, whose products are so small that calls would take most of the time.
+
 The logarithm is that of FreeBSD's e_log.c (Sun Microsystems 1993), off by less than 1 unit in the last place.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -101,3 +104,35 @@ def step_weights(counts, floor, d):
     for y in range(d.size):
         d[y] = weigh(counts[y], d[y])
     return total
+
+
+@kernel
+def step_krr_rows(shares, sizes, p, q, momenta, least_log, points, plain):
+    """Take accelerated steps of EM in each row, in place, one for each of ``momenta``.
+
+    Pre:  entry j of a row stands for sizes[r, j] values, each with this share of the row's reports, and shares sum to 1
+          over the values; p and q are k-RR's; points are distributions; plain is what the step before left there, any
+          finite numbers where the first momentum is 0.
+    Post: with x the points and G of them, logs = max(ln(x G), least_log); points are the softmax of
+          logs + momentum (logs - plain), none less than exp(least_log) of the largest; plain is logs.
+    """
+    rows, width = points.shape
+    for r in range(rows):
+        for momentum in momenta:
+            total = 0.0
+            for j in range(width):
+                total += sizes[r, j] * weigh(shares[r, j], q + (p - q) * points[r, j])
+            top = -math.inf
+            for j in range(width):
+                x = points[r, j]
+                product = x * (q * total + (p - q) * weigh(shares[r, j], q + (p - q) * x))
+                log = max(log_normal(product if product >= SMALLEST else SMALLEST), least_log)
+                points[r, j] = log + momentum * (log - plain[r, j])
+                plain[r, j] = log
+                top = max(top, points[r, j])
+            mass = 0.0
+            for j in range(width):
+                points[r, j] = math.exp(max(points[r, j] - top, least_log))
+                mass += sizes[r, j] * points[r, j]
+            for j in range(width):
+                points[r, j] /= mass

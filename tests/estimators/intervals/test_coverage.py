@@ -2,16 +2,22 @@
 
 Each case draws reports of people who are a sample of a population, and counts how often the interval of each functional
 holds the population's value. One case may chance to 92 %, 2.75 standard errors of 400 repetitions below 95 %; together
-the cases of a family may not fall below 93.5 %.
+the cases of a family may not fall below 93.5 %. What takes little time has fewer repetitions, and a limit that a sound
+interval misses once in ten thousand cases; the rest is slow.
+
+``python -m tests.estimators.intervals.test_coverage krr early`` prints the table of a family.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cache
 
+import click
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import fastdp as fd
 from fastdp.channels import Channel, GridChannel
@@ -22,6 +28,10 @@ from fastdp.tables.estimating.distributions import cells_of_steps, cells_of_wind
 
 REPETITIONS = 400
 LEAST, LEAST_TOGETHER = 0.92, 0.935
+FEW = 60
+"""Repetitions of what is not slow."""
+FEWEST_REPORTS = 300
+"""With fewer, the normal approximation of single cases is rough: only all of them together are asked to cover."""
 TRUTHS = ("sparse", "zipf", "bump", "two", "uniform")
 
 
@@ -102,50 +112,55 @@ def covered(name, kind, n, *, rule="early", repetitions=REPETITIONS, ends=None):
     return hits / repetitions
 
 
+def least(repetitions):
+    """The number of hits that 95 % fall short of once in ten thousand times."""
+    return binom.ppf(1e-4, repetitions, 0.95)
+
+
 @pytest.mark.parametrize(
-    ("name", "kind", "n"),
-    [("krr", "two", 300), ("geometric", "sparse", 2_000), ("wave", "bump", 2_000)],
+    ("name", "kind", "n", "rule"),
+    [("krr", "two", 300, "cv"), ("geometric", "sparse", 2_000, "early"), ("wave", "bump", 2_000, "early")],
 )
-def test_intervals__cover(name, kind, n):
+def test_intervals__cover(name, kind, n, rule):
     """Some cases that take little time; all of them are slow."""
-    found = covered(name, kind, n)
-    assert found.min() >= LEAST
-    assert found.mean() >= LEAST_TOGETHER
+    found = covered(name, kind, n, rule=rule, repetitions=FEW)
+    assert found.min() * FEW >= least(FEW)
 
 
 EVERY = {
-    "krr": (300, 10_000, 1_000_000),
-    "geometric": (300, 10_000, 1_000_000),
-    "wave": (300, 10_000, 1_000_000),
-    "grid": (300, 10_000, 1_000_000),
+    "krr": (30, 100, 300, 10_000, 1_000_000),
+    "geometric": (30, 100, 300, 10_000, 1_000_000),
+    "wave": (30, 100, 300, 10_000, 1_000_000),
+    "grid": (100, 300, 10_000, 1_000_000),
     "map": (10_000,),
-    "laplace": (300, 1_000_000),
-    "square": (300, 1_000_000),
+    "laplace": (30, 100, 300, 10_000, 1_000_000),
+    "square": (30, 100, 300, 10_000, 1_000_000),
 }
 """Numbers of reports; programmes of many points take their time."""
 
 
+def cover_family(name, rule, report=None):
+    """What each case of a family covers, by truth and number of reports."""
+    table = {}
+    for n in EVERY[name]:
+        for kind in TRUTHS:
+            table[kind, n] = covered(name, kind, n, rule=rule)
+            if report is not None:
+                report(f"{name} {rule} {kind} {n}: {np.round(100 * table[kind, n], 2).tolist()}")
+    return table
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("rule", ["early", "cv"])
 @pytest.mark.parametrize("name", EVERY)
-def test_intervals__cover_in_every_case(name):
-    table = {(kind, n): covered(name, kind, n) for kind in TRUTHS for n in EVERY[name]}
-    worst = {case: float(found.min()) for case, found in table.items() if found.min() < LEAST}
+def test_intervals__cover_in_every_case(name, rule):
+    """By the default, and by the quickest rule."""
+    table = cover_family(name, rule)
+    worst = {case: found.min() for case, found in table.items() if case[1] >= FEWEST_REPORTS and found.min() < LEAST}
     assert not worst
     assert np.mean([found.mean() for found in table.values()]) >= LEAST_TOGETHER
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "kind", "n"), [("krr", "two", 20_000), ("geometric", "bump", 20_000)])
-def test_intervals__of_the_default_cover(name, kind, n):
-    found = covered(name, kind, n, rule="cv")
-    assert found.min() >= LEAST
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [30, 100])
-@pytest.mark.parametrize("name", ["krr", "geometric", "laplace", "square"])
-def test_intervals__of_few_reports_cover(name, n):
-    assert np.mean([covered(name, kind, n).mean() for kind in TRUTHS]) >= LEAST_TOGETHER
+    small = [found.mean() for (_, n), found in table.items() if n < FEWEST_REPORTS]
+    assert not small or np.mean(small) >= LEAST_TOGETHER
 
 
 def percentiles(found, functionals):
@@ -156,7 +171,16 @@ def percentiles(found, functionals):
 
 def test_percentiles_of_a_bootstrap__do_not_cover():
     """The test has teeth: intervals of a regularised estimate's own spread fail it by far."""
-    assert covered("geometric", "sparse", 2_000, repetitions=60, ends=percentiles).min() < 0.8
+    assert covered("geometric", "sparse", 2_000, repetitions=15, ends=percentiles).min() < 0.6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in EVERY if name != "map"])
+def test_percentiles_of_a_bootstrap__fail_in_every_family(name):
+    """What the default printed before: below the limit of a case in each family, and below that of all together."""
+    found = [covered(name, kind, 10_000, rule="cv", repetitions=FEW, ends=percentiles) for kind in ("sparse", "two")]
+    assert np.min(found) * FEW < least(FEW)
+    assert np.mean(found) < LEAST_TOGETHER
 
 
 def test_one_percent_less_noise__is_caught_by_the_width():
@@ -174,8 +198,6 @@ def test_one_percent_less_noise__is_caught_by_the_width():
 @pytest.mark.parametrize("n", [30, 300, 3_000])
 def test_wilson__covers_binomials_of_any_probability(n):
     """Exactly, by sums over all counts: 92 % at the least for every probability, and 95 % on average."""
-    from scipy.stats import binom
-
     counts = np.arange(n + 1)
     low, high = wilson(counts.astype(float), float(n), 1.959964)
     chances = np.concatenate((np.geomspace(1e-6, 0.5, 300), 1 - np.geomspace(1e-6, 0.5, 300)))
@@ -184,28 +206,52 @@ def test_wilson__covers_binomials_of_any_probability(n):
     assert np.mean(found) >= 0.95
 
 
-@pytest.mark.parametrize(("kind", "n", "q"), [("bump", 2_000, 0.5), ("two", 2_000, 0.25), ("sparse", 20_000, 0.75)])
-def test_quantiles__cover(kind, n, q):
+def cover_quantile(kind, n, q, repetitions, rule):
     channel = fd.Geometric(epsilon=2.0, sensitivity=20, bounds=(0, 20)).channel()
     truth = make_truth(kind, 21)
     aim = int(np.searchsorted(np.cumsum(truth), q - 1e-12))
-    source, hits = np.random.default_rng(n), 0
-    for counts in source.multinomial(n, channel.forward(truth), size=200):
-        _, low, high = estimate(channel, counts, regularize="early", progress=False).quantile(q, 0.95)
+    hits = 0
+    for counts in np.random.default_rng(n).multinomial(n, channel.forward(truth), size=repetitions):
+        _, low, high = estimate(channel, counts, regularize=rule, progress=False).quantile(q, 0.95)
         hits += low <= aim <= high
-    assert hits >= 200 * LEAST
+    return hits
+
+
+@pytest.mark.parametrize(("kind", "n", "q"), [("bump", 2_000, 0.5), ("two", 2_000, 0.25), ("sparse", 20_000, 0.75)])
+def test_quantiles__cover(kind, n, q):
+    assert cover_quantile(kind, n, q, FEW, "early") >= least(FEW)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["early", "cv"])
+@pytest.mark.parametrize("n", [30, 100, 300, 10_000, 1_000_000])
+def test_quantiles__cover_in_every_case(n, rule):
+    hits = {(kind, q): cover_quantile(kind, n, q, REPETITIONS, rule) for kind in TRUTHS for q in (0.25, 0.5, 0.9)}
+    assert min(hits.values()) >= LEAST * REPETITIONS, hits
+    assert np.mean(list(hits.values())) >= LEAST_TOGETHER * REPETITIONS
+
+
+def cover_band(kind, n, repetitions, rule):
+    channel, truth = fd.Geometric(epsilon=4.0, sensitivity=10, bounds=(0, 10)).channel(), make_truth(kind, 11)
+    below, hits = np.tri(10, 11), 0
+    for counts in np.random.default_rng(n).multinomial(n, channel.forward(truth), size=repetitions):
+        found = estimate(channel, counts, regularize=rule, progress=False)
+        _, low, high = found.bounds(below, 0.95, simultaneous=True)
+        hits += bool(((low <= below @ truth + 1e-12) & (below @ truth - 1e-12 <= high)).all())
+    return hits
 
 
 def test_bands__cover_together():
-    """Bonferroni's bounds of the whole distribution function hold at once."""
-    channel, truth = fd.Geometric(epsilon=4.0, sensitivity=10, bounds=(0, 10)).channel(), make_truth("bump", 11)
-    below, source, hits = np.tri(10, 11), np.random.default_rng(5), 0
-    for counts in source.multinomial(5_000, channel.forward(truth), size=150):
-        _, low, high = estimate(channel, counts, regularize="early", progress=False).bounds(
-            below, 0.95, simultaneous=True
-        )
-        hits += bool(((low <= below @ truth) & (below @ truth <= high)).all())
-    assert hits >= 150 * LEAST
+    """Bonferroni's bounds of the whole distribution function hold at once; those of each alone do not."""
+    assert cover_band("bump", 5_000, FEW, "early") >= least(FEW)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["early", "cv"])
+@pytest.mark.parametrize("n", [100, 300, 10_000, 1_000_000])
+def test_bands__cover_in_every_case(n, rule):
+    hits = {kind: cover_band(kind, n, REPETITIONS, rule) for kind in TRUTHS}
+    assert min(hits.values()) >= LEAST * REPETITIONS, hits
 
 
 @pytest.mark.parametrize(
@@ -224,10 +270,15 @@ def test_protocols__cover(protocol, kind):
     truth = make_truth(kind, 10)
     source, rng = np.random.default_rng(1), fd.Rng.unsafe_seed(1)
     hits = np.zeros((2, 10))
-    for _ in range(200):
+    for _ in range(FEW):
         reports = protocol.randomize(source.choice(10, 500, p=truth).astype(np.uint8), rng=rng)
         for row, found in enumerate((protocol.estimate(reports), estimate(protocol, reports, progress=False))):
             low, high = found.interval(0.95)
             hits[row] += (low <= truth) & (truth <= high)
-    assert (hits.mean(axis=1) >= 200 * LEAST_TOGETHER).all()
-    assert hits.min() >= 200 * 0.9
+    assert (hits.mean(axis=1) >= 0.92 * FEW).all()
+    assert hits.min() >= least(FEW) - 1  # of forty numbers
+
+
+if __name__ == "__main__":
+    for case, hits in cover_family(*sys.argv[1:], report=click.echo).items():
+        assert case[1] < FEWEST_REPORTS or hits.min() >= LEAST, case

@@ -12,6 +12,7 @@ import fastdp as fd
 from fastdp.channels import DenseChannel, KRRChannel
 from fastdp.estimators.likelihood.problem import Problem
 from fastdp.estimators.smoothing.step_paths import (
+    LARGEST_APART,
     LARGEST_LINE,
     LARGEST_WRITTEN,
     Rows,
@@ -91,5 +92,26 @@ def test_wanted_steps__are_those_of_the_whole_path(channel):
     found = list(itertools.islice(accelerated_steps(rows, wanted=(0, 3, 8)), 3))
     assert [step for step, _, _ in found] == [0, 3, 8]
     for step, points, _ in found:
-        np.testing.assert_array_equal(points, path[step])
+        np.testing.assert_allclose(points, path[step], rtol=1e-12)
         np.testing.assert_allclose(rows.whole(points).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("size", [6, LARGEST_APART, 3 * LARGEST_APART])
+def test_values_of_equal_counts__are_one_entry(size):
+    """Steps, cuts and inverted points of the entries are those of all values."""
+    channel = KRRChannel(size, 0.4, 0.6 / (size - 1))
+    counts = np.random.default_rng(3).integers(0, 9, (4, size)).astype(float) + 40 * (np.arange(size) < 2)
+    problem = Problem("test", [(channel, counts[0])])
+    alike, plain = rows_of(problem, [counts]), Rows(problem, [counts])
+    assert (alike.shares.shape[1] < size) == (size > LARGEST_APART)
+    for wanted in ((0, 1, 7, 40), None):
+        paths = accelerated_steps(alike, wanted=wanted), accelerated_steps(plain, wanted=wanted)
+        for (_, one, chances), (_, other, _) in itertools.islice(zip(*paths, strict=False), 4):
+            np.testing.assert_allclose(alike.whole(one), other, rtol=1e-9)
+            np.testing.assert_allclose(alike.whole(chances[0]), plain.products(other)[1][0], rtol=1e-9)
+            np.testing.assert_array_equal(alike.last(one), alike.whole(one)[-1])
+            np.testing.assert_array_equal(alike.entries(alike.whole(one)) * alike.sizes, one * alike.sizes)
+            for count in (1, 2, 3):
+                np.testing.assert_allclose(alike.largest(one, count), plain.largest(other, count), rtol=1e-9)
+    folded = alike.folded([counts])[0]
+    np.testing.assert_allclose(folded / counts.sum(axis=1, keepdims=True), alike.shares * alike.sizes)

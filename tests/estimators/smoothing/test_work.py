@@ -65,6 +65,21 @@ def test_allowance__is_all_there_is_for_usual_sizes(channel):
     assert allowance.steps >= 1024
 
 
+def test_krr__pays_for_different_counts_and_for_values():
+    """Equal counts are one entry of a step; drawing and sorting is for every value."""
+    channel, equal = KRRChannel(20_000, 0.5, 0.5 / 19_999), np.repeat(np.arange(50.0), 400)
+    usual, worst = Allowance.of([channel], [equal]), Allowance.of([channel], [np.arange(20_000.0)])
+    assert usual == Allowance.of([channel], [equal + 3])
+    assert usual.cuts
+    assert not worst.cuts
+    assert worst == Allowance.of([channel])
+    for one, counts in ((channel, equal), (KRRChannel(200_000, 0.5, 0.5 / 199_999), np.repeat(equal, 10))):
+        given = Allowance.of([one], [counts])
+        rows = work.FOLDS * given.deals + work.MOST_TRUTHS * given.replicates
+        steps = given.steps + work.CUTS * given.cuts
+        assert rows * (work.row_work(one) + 2 * steps * product_work(one, counts)) <= work.MOST_WORK_QUICK
+
+
 def test_allowance__shrinks_with_the_work():
     given = [Allowance.of([GridChannel.laplace(1.0, (side, side))], paths=2) for side in (20, 400)]
     assert given[0].steps > given[1].steps
