@@ -26,7 +26,6 @@ def table(
     score: Column | None = None,
     weights: Column | None = None,
     positive: Any = None,
-    score_range: tuple[float, float] | None = None,
     mechanisms: Mapping[str, Any] | None = None,
     truth: str = "sample",
 ) -> Any:
@@ -46,7 +45,7 @@ def table(
         A column within whose values decisions are compared too: conditional statistical parity.
     score
         What decisions were made from: for calibration, ROC curves and thresholds. More than 1,024 different scores are
-        put into as many bins of equal width, over ``score_range`` if it is given.
+        put into bins of equal width, a power of two.
     weights
         How much each row counts, such as the inverse of its sampling rate.
     positive
@@ -77,18 +76,20 @@ def table(
     if not counts.counts.any():
         raise ParameterError(f"{OWNER}: there are no rows")
     found = FairnessTable(tuple(sensitive), counts, positive)
+    if positive is not None and positive not in found.classes and not set(found.classes) <= {0, 1}:
+        raise ParameterError(f"{OWNER}: positive must be one of the labels or decisions")
     if mechanisms:
         if score is not None or weights is not None:
             raise ParameterError(f"{OWNER}: a table of sanitized columns takes neither score nor weights yet")
         return SanitizedTable(found, mechanisms, truth)
-    attributes, labels = [codes[name] for name in sensitive], codes["y_true"]
+    attributes, labels = [codes[name] for name in sensitive], codes["y_true"].exact()
     if score is None:
         return found
     return FairnessTable(
         tuple(sensitive),
         counts,
         found.positive,
-        _score_table(attributes, labels, encode_scores(score, score_range), found, read),
+        _score_table(attributes, labels, score, found, read),
     )
 
 
@@ -106,9 +107,10 @@ def _encode(name: str, column: Any, mechanism: Any) -> Codes:
 
 
 def _score_table(
-    attributes: list[Codes], labels: Codes, scores: Codes, found: FairnessTable, weights: np.ndarray | None
+    attributes: list[Codes], labels: Codes, score: Column, found: FairnessTable, weights: np.ndarray | None
 ) -> ScoreTable:
     if found.positive is None:
         raise ParameterError(f"{OWNER}: scores are of one class; choose it with positive=")
+    scores, width = encode_scores(score)
     truth = np.array([value == found.positive for value in labels.values], np.uint8)
-    return ScoreTable(tally([*attributes, Codes(truth[labels.codes], (0, 1)), scores], weights).seen())
+    return ScoreTable(tally([*attributes, Codes(truth[labels.codes], (0, 1)), scores], weights).seen(), width)

@@ -36,18 +36,16 @@ class FairnessTable:
     scores: ScoreTable | None = None
 
     def __post_init__(self) -> None:
-        classes = self.classes
-        if self.positive is None and set(classes) <= {0, 1}:
+        if self.positive is None and set(self.classes) <= {0, 1}:
             object.__setattr__(self, "positive", 1)
-        elif self.positive is not None and self.positive not in classes:
-            raise ParameterError(f"{OWNER}: positive must be one of the labels or decisions")
 
     def __add__(self, other: FairnessTable) -> FairnessTable:
         """The table of the rows of both."""
         if self.attributes != other.attributes or (self.scores is None) != (other.scores is None):
             raise ParameterError(f"{OWNER}: only tables of the same attributes add up, all with scores or none")
         scores = None if self.scores is None or other.scores is None else self.scores + other.scores
-        return FairnessTable(self.attributes, self.tally + other.tally, self.positive, scores)
+        positive = self.positive if self.positive == other.positive else None
+        return FairnessTable(self.attributes, self.tally + other.tally, positive, scores)
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -91,8 +89,10 @@ class FairnessTable:
         return FairnessTable(tuple(names), Tally(values, turn(self.tally.counts), squares), self.positive, scores)
 
     def one_vs_rest(self, value: Any) -> FairnessTable:
-        """The same counts with one class as the positive one, and all others as negative."""
-        return replace(self, positive=value)
+        """The same counts with one class as the positive one, and all others as negative; scores are of one class alone."""
+        if value not in self.classes:
+            raise ParameterError(f"{OWNER}: positive must be one of the labels or decisions")
+        return replace(self, positive=value, scores=None)
 
     def stratified(self, counts: np.ndarray | None = None) -> np.ndarray:
         """Counts [group, stratum, label, decision], both binary."""
@@ -182,9 +182,12 @@ class FairnessTable:
         low[known], high[known] = np.quantile(rates[:, known], [tail, 1 - tail], axis=0)
         return {"groups": self.groups, "low": low, "high": high}
 
-    def calibration(self, *, level: float = LEVEL) -> Calibration:
-        """The share of positives at every score in every group, with intervals."""
-        return self._scores().calibration(self.groups, level)
+    def calibration(self, *, level: float = LEVEL, bins: int | None = None) -> Calibration:
+        """The share of positives at every score in every group, with intervals.
+
+        More than 20 different scores are merged into ten of equal size, or into as many ``bins``.
+        """
+        return self._scores().calibration(self.groups, validation.level(OWNER, level), bins)
 
     def roc(self) -> Roc:
         """The true and false positive rates of every threshold in every group."""
