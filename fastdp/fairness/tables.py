@@ -11,6 +11,9 @@ import numpy as np
 
 from fastdp import validation
 from fastdp.errors import ParameterError
+from fastdp.fairness.achieving.platt import Scaling, scale_groups
+from fastdp.fairness.achieving.policies import Economics, Policy
+from fastdp.fairness.achieving.prices import Price, best_policy, price_of
 from fastdp.fairness.contrasts import Contrast, gap_of, ratio_of
 from fastdp.fairness.criteria import Criterion, assess
 from fastdp.fairness.encoding import OWNER
@@ -89,7 +92,7 @@ class FairnessTable:
         return FairnessTable(tuple(names), Tally(values, turn(self.tally.counts), squares), self.positive, scores)
 
     def one_vs_rest(self, value: Any) -> FairnessTable:
-        """The same counts with one class as the positive one, and all others as negative; scores are of one class alone."""
+        """The same counts with one class as the positive one, and all others as negative; without scores."""
         if value not in self.classes:
             raise ParameterError(f"{OWNER}: positive must be one of the labels or decisions")
         return replace(self, positive=value, scores=None)
@@ -192,6 +195,38 @@ class FairnessTable:
     def roc(self) -> Roc:
         """The true and false positive rates of every threshold in every group."""
         return self._scores().roc(self.groups)
+
+    def thresholds(
+        self, criterion: str, *, gain: float, cost: float, tolerance: float = 0.0, randomized: bool = True
+    ) -> Policy:
+        """The most profitable decisions from the scores under a criterion, exact on the table.
+
+        A true positive brings ``gain``, a false one costs ``cost``. ``criterion`` is ``"profit"`` (none), ``"single"``
+        (one threshold for all), ``"independence"``, ``"equal_opportunity"``, ``"predictive_equality"`` (equal false
+        positive rates) or ``"separation"`` (equalized odds); rates may be ``tolerance`` apart. A randomized policy
+        mixes two thresholds in a group, without which rates can seldom be equal.
+
+        >>> import fastdp as fd
+        >>> f = fd.fairness.table(
+        ...     y_true=[0, 1, 1, 0, 0, 1], y_pred=[0, 0, 1, 0, 1, 1], score=[1, 2, 3, 1, 2, 3],
+        ...     sensitive={"sex": ["f", "f", "f", "m", "m", "m"]},
+        ... )
+        >>> print(f.thresholds("profit", gain=1, cost=1))
+        profit: 1.0000 of the largest profit
+          f: from 2 on
+          m: from 3 on
+        """
+        return best_policy(
+            self._scores(), self.groups, criterion, Economics(gain, cost), tolerance=tolerance, randomized=randomized
+        )
+
+    def price(self, *, gain: float, cost: float, tolerance: float = 0.0) -> Price:
+        """The best policy under every criterion, side by side, and the share of the profit that each keeps."""
+        return price_of(self._scores(), self.groups, Economics(gain, cost), tolerance=tolerance)
+
+    def scaling(self) -> Scaling:
+        """Platt scaling of every group's scores, which makes them calibrated as far as a logistic curve can."""
+        return scale_groups(self._scores(), self.groups)
 
     def _scores(self) -> ScoreTable:
         if self.scores is None:
