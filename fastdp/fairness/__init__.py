@@ -6,6 +6,7 @@ Everything is a function of one table of counts. It draws no noise: mechanisms c
 from fastdp.fairness.build import table
 from fastdp.fairness.contrasts import Contrast
 from fastdp.fairness.criteria import Criterion
+from fastdp.fairness.lipschitz import LipschitzCheck, individual
 from fastdp.fairness.rates import Rates
 from fastdp.fairness.sanitized import SanitizedTable
 from fastdp.fairness.tables import FairnessTable

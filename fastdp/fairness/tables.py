@@ -18,6 +18,7 @@ from fastdp.fairness.contrasts import Contrast, gap_of, ratio_of
 from fastdp.fairness.criteria import Criterion, assess
 from fastdp.fairness.encoding import OWNER
 from fastdp.fairness.incompatibility import Incompatibility, explain
+from fastdp.fairness.labels import LabelSensitivity, sensitivity
 from fastdp.fairness.rates import Rates, divide, rates_of, weights_of
 from fastdp.fairness.scores import Calibration, Roc, ScoreTable
 from fastdp.fairness.tally import Tally
@@ -166,6 +167,23 @@ class FairnessTable:
     def incompatible(self, *, level: float = LEVEL) -> Incompatibility:
         """Which criteria cannot hold together here, shown with the table's own numbers."""
         return explain(self.groups, self.cells, self.gap("base", level=level))
+
+    def label_sensitivity(
+        self, rate: str, *, wrong: float | Mapping[Any, Any], tolerance: float = 0.05
+    ) -> LabelSensitivity:
+        """How far a rate and its gap move if up to a share ``wrong`` of labels is not the truth.
+
+        ``wrong`` is one share for all groups, or one for each group by its name, or pairs: of negatives that are
+        labelled positive, and of positives that are labelled negative. Which labels are wrong is taken to be
+        independent of the decision, given group and truth.
+
+        >>> import fastdp as fd
+        >>> f = fd.fairness.table(y_true=[1, 1, 0, 1], y_pred=[1, 0, 0, 1], sensitive={"sex": ["f", "f", "m", "m"]})
+        >>> f.label_sensitivity("selection", wrong=0.1).gap_high  # no label takes part in it
+        0.0
+        """
+        tolerance = validation.probability(OWNER, "tolerance", tolerance)
+        return sensitivity(rate, self.groups, self.cells, wrong, tolerance)
 
     def bootstrap(self, name: str, *, runs: int = 1000, level: float = LEVEL, seed: int = 0) -> Mapping[str, Any]:
         """Percentile intervals of each group's rate: resampling rows is a multinomial draw of the cells.

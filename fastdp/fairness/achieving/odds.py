@@ -1,7 +1,7 @@
 """Equalized odds at the best profit: a point under the ROC hulls of all groups, reached by mixing thresholds.
 
-What a group can reach is everything from the diagonal, a coin, up to the hull of its ROC curve. The best common point lies
-on the lowest of the hulls. [Hardt, Price, Srebro 2016]
+What a group can reach is everything from the diagonal, a coin, up to the hull of its ROC curve. The best common point
+lies on the lowest of the hulls. [Hardt, Price, Srebro 2016]
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Thresholds per group at the best profit, for criteria that ask one rate to be equal: exact on the score table.
 
 With mixtures of two thresholds a group's profit is a concave, piecewise linear function of its rate, and so is the best
-sum of profits as a function of the lowest rate, whose corners are those of the groups' functions: the best corner is the
+sum of profits as a function of the lowest rate, whose corners are those of the groups: the best corner is the
 best of all.
 """
 
