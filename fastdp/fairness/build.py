@@ -64,6 +64,23 @@ def table(
     if not isinstance(sensitive, Mapping) or not sensitive:
         raise ParameterError(f"{OWNER}: sensitive must be a dict of columns by name, such as {{'sex': column}}")
     mechanisms = dict(mechanisms or {})
+    found = count(y_true, y_pred, sensitive, given, score, weights, positive, mechanisms)
+    if positive is not None and positive not in found.classes and not set(found.classes) <= {0, 1}:
+        raise ParameterError(f"{OWNER}: positive must be one of the labels or decisions")
+    return SanitizedTable(found, mechanisms, truth) if mechanisms else found
+
+
+def count(
+    y_true: Column,
+    y_pred: Column,
+    sensitive: Mapping[str, Column],
+    given: Column | None,
+    score: Column | None,
+    weights: Column | None,
+    positive: Any,
+    mechanisms: Mapping[str, Any],
+) -> FairnessTable:
+    """The table of counts of these rows, of reports where a column has a mechanism; batches of rows add up."""
     columns = {**sensitive, "given": given, "y_true": y_true, "y_pred": y_pred}
     _check_names(columns, mechanisms, given)
     codes = {
@@ -76,12 +93,8 @@ def table(
     if not counts.counts.any():
         raise ParameterError(f"{OWNER}: there are no rows")
     found = FairnessTable(tuple(sensitive), counts, positive)
-    if positive is not None and positive not in found.classes and not set(found.classes) <= {0, 1}:
-        raise ParameterError(f"{OWNER}: positive must be one of the labels or decisions")
-    if mechanisms:
-        if score is not None or weights is not None:
-            raise ParameterError(f"{OWNER}: a table of sanitized columns takes neither score nor weights yet")
-        return SanitizedTable(found, mechanisms, truth)
+    if mechanisms and (score is not None or weights is not None):
+        raise ParameterError(f"{OWNER}: a table of sanitized columns takes neither score nor weights")
     attributes, labels = [codes[name] for name in sensitive], codes["y_true"].exact()
     if score is None:
         return found

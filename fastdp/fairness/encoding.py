@@ -39,11 +39,24 @@ class Codes:
 def encode(name: str, column: Any) -> Codes:
     """The codes of a column of any container; nulls are refused, never counted as a value of their own."""
     plain, _ = unwrap(OWNER, column)
+    if _is_arrow_integers(plain):
+        plain = plain.to_numpy() if hasattr(plain, "chunks") else plain.to_numpy(zero_copy_only=False)
     if isinstance(plain, np.ndarray) and plain.ndim == 1 and plain.dtype.kind in "bui":
         small = _small(plain)
         if small is not None:
             return small
     return _dictionary(name, _to_arrow(name, plain))
+
+
+def _is_arrow_integers(plain: Any) -> bool:
+    """Whether it is an Arrow column of integers or truth values without nulls."""
+    import pyarrow as pa
+
+    return (
+        isinstance(plain, pa.Array | pa.ChunkedArray)
+        and plain.null_count == 0
+        and (pa.types.is_integer(plain.type) or pa.types.is_boolean(plain.type))
+    )
 
 
 def _small(plain: np.ndarray) -> Codes | None:

@@ -72,13 +72,14 @@ def corrected(cells: np.ndarray, false: np.ndarray, missing: np.ndarray) -> np.n
     negative, positive = cells[:, 0].astype(float), cells[:, 1].astype(float)
     a, b = false[:, None], missing[:, None]
     scale = 1 - a - b
-    return np.stack([((1 - b) * negative - b * positive) / scale, ((1 - a) * positive - a * negative) / scale], axis=1)
+    low, high = ((1 - b) * negative - b * positive) / scale, ((1 - a) * positive - a * negative) / scale
+    return np.stack([low, high], axis=1)
 
 
 def largest_shares(cells: np.ndarray) -> np.ndarray:
     """The largest shares [group, (false, missing)] that can be: those at which no true count is negative."""
     shares = divide(cells.astype(float), np.broadcast_to(cells.sum(axis=1, keepdims=True), cells.shape))
-    return np.nan_to_num(np.nanmin(np.where(np.isnan(shares), 1.0, shares), axis=2))[:, ::-1]
+    return np.asarray(np.where(np.isnan(shares), 1.0, shares).min(axis=2)[:, ::-1])
 
 
 def sensitivity(
@@ -156,5 +157,3 @@ def _tipping(rate: str, cells: np.ndarray, tolerance: float, gap: float) -> floa
         middle = (low + high) / 2
         low, high = (low, middle) if may_hold(middle) else (middle, high)
     return high
-
-

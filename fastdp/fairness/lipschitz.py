@@ -61,8 +61,8 @@ class LipschitzCheck:
         if self.holds:
             return f"all {self.compared:,} pairs keep to {self.lipschitz:g} times their distance"
         return (
-            f"{self.violations:,} of {self.compared:,} pairs differ by more than {self.lipschitz:g} times their distance, "
-            f"by up to {self.violation:.4g}"
+            f"{self.violations:,} of {self.compared:,} pairs differ by more than {self.lipschitz:g} times their "
+            f"distance, by up to {self.violation:.4g}"
         )
 
 

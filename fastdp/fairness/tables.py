@@ -15,7 +15,7 @@ from fastdp.fairness.achieving.platt import Scaling, scale_groups
 from fastdp.fairness.achieving.policies import Economics, Policy
 from fastdp.fairness.achieving.prices import Price, best_policy, price_of
 from fastdp.fairness.contrasts import Contrast, gap_of, ratio_of
-from fastdp.fairness.criteria import Criterion, assess
+from fastdp.fairness.criteria import COUNTERFACTUAL, Criterion, assess
 from fastdp.fairness.encoding import OWNER
 from fastdp.fairness.incompatibility import Incompatibility, explain
 from fastdp.fairness.labels import LabelSensitivity, sensitivity
@@ -91,6 +91,32 @@ class FairnessTable:
         squares = None if self.tally.squares is None else turn(self.tally.squares)
         scores = None if self.scores is None else self.scores.by(axes)
         return FairnessTable(tuple(names), Tally(values, turn(self.tally.counts), squares), self.positive, scores)
+
+    def large(self, least: int) -> tuple[FairnessTable, int]:
+        """The table of groups with at least so many rows, and how many groups it leaves out.
+
+        Rates of a handful of people tell their labels: a page for others is made of large groups alone.
+        """
+        counts = self.tally.counts
+        sizes = counts.sum(axis=(-3, -2, -1))
+        kept = sizes >= least
+
+        def cut(table: Tally, axes: int) -> Tally:
+            mask = kept.reshape(*kept.shape, *(1,) * axes)
+            squares = None if table.squares is None else table.squares * mask
+            return Tally(table.values, table.counts * mask, squares)
+
+        scores = None if self.scores is None else replace(self.scores, tally=cut(self.scores.tally, 2))
+        return replace(self, tally=cut(self.tally, 3), scores=scores), int(((sizes > 0) & ~kept).sum())
+
+    def __str__(self) -> str:
+        lines = [f"{self.rows:,.0f} rows, {len(self.groups)} groups by {', '.join(self.attributes)}"]
+        if self.positive is None:
+            return f"{lines[0]}; choose a class with .one_vs_rest(value)"
+        for criterion in self.criteria():
+            gaps = "; ".join(map(str, criterion.contrasts))
+            lines.append(f"  {criterion.name:<20}{criterion.verdict:<16}{gaps}")
+        return "\n".join(lines)
 
     def one_vs_rest(self, value: Any) -> FairnessTable:
         """The same counts with one class as the positive one, and all others as negative; without scores."""
@@ -261,4 +287,5 @@ class FairnessTable:
             "rates": [self.rates(name, level=level).to_dict() for name in RATES],
             "criteria": [criterion.to_dict() for criterion in self.criteria(level=level)],
             "incompatible": self.incompatible(level=level).to_dict(),
+            "counterfactual": COUNTERFACTUAL,
         }

@@ -31,7 +31,7 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         """The counts of two batches, over the values of both."""
         values = tuple(
-            tuple(sorted({*ours, *theirs}, key=lambda value: (str(type(value)), value)))
+            ours if ours == theirs else tuple(sorted({*ours, *theirs}, key=lambda value: (str(type(value)), value)))
             for ours, theirs in zip(self.values, other.values, strict=True)
         )
         counts = self._over(values, self.counts) + other._over(values, other.counts)

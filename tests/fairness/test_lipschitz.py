@@ -31,9 +31,7 @@ def test_pairs__are_those_of_a_loop(metric, people):
     assert found.compared == len(naive)
     assert [(p.first, p.second) for p in found.pairs] == [(i, j) for _, i, j in bad[:5]]
     assert found.violation == pytest.approx(bad[0][0] if bad else 0)
-    ratios = [
-        abs(given[i] - given[j]) / d if (d := METRICS[metric](rows[i], rows[j])) else np.inf for _, i, j in naive
-    ]
+    ratios = [abs(given[i] - given[j]) / d if (d := METRICS[metric](rows[i], rows[j])) else np.inf for _, i, j in naive]
     assert found.constant == pytest.approx(max(ratios))
     assert fd.fairness.individual(rows, given, metric=metric, lipschitz=10.0).holds == (max(ratios) <= 10)
 
