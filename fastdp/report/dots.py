@@ -23,7 +23,7 @@ def dot_chart(
     """A dot and its interval for each name, on an axis from 0 to 1; only the interval, in grey, where there is none."""
     height = ROW * len(names) + 44
     parts = [f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(label, quote=True)}">']
-    parts.append(f'<text x="{LEFT}" y="13" font-weight="bold">{escape(label)}</text>')
+    parts.append(f'<text x="4" y="13" font-weight="bold">{escape(label)}</text>')
 
     def x(value: float) -> float:
         return LEFT + (WIDTH - LEFT - RIGHT) * float(value)

@@ -86,7 +86,9 @@ def _verdicts(criteria: Sequence[Criterion]) -> str:
         p_value = "–" if criterion.p_value is None else f"{criterion.p_value:.3g}"
         contrasts = "; ".join(map(_contrast, criterion.contrasts))
         rows.append([criterion.name, criterion.asks, criterion.verdict, contrasts, between, p_value])
-    return table(["criterion", "asks for", "verdict", "largest gap or smallest ratio", "between", "p-value"], rows)
+    return table(
+        ["criterion", "asks for", "verdict", "largest gap or smallest ratio", "between", "p-value"], rows, range(5)
+    )
 
 
 def _naive(found: SanitizedTable) -> str:
@@ -186,5 +188,5 @@ def _prices(price: Price, economics: tuple[float, float]) -> list[str]:
     return [
         heading("The price of each criterion"),
         paragraph(f"A true positive brings {economics[0]:g}, a false one costs {economics[1]:g}."),
-        table(["policy", "share of the most profit", "thresholds"], rows),
+        table(["policy", "share of the most profit", "thresholds"], rows, (0, 2)),
     ]

@@ -65,12 +65,14 @@ def picture(address: str | None, name: str, about: str) -> str:
     return f'<figure><img src="{address}" alt="map: {escape(name, quote=True)}">{caption}</figure>'
 
 
-def table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table; all columns but the first are numbers."""
+def table(names: Sequence[str], rows: Sequence[Sequence[str]], texts: Sequence[int] = (0,)) -> str:
+    """A table; all columns are numbers but those of ``texts``, by default the first."""
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = "".join(
-        "<tr>" + f"<td>{escape(row[0])}</td>" + "".join(f'<td class="number">{escape(cell)}</td>' for cell in row[1:])
-        + "</tr>"
+        "<tr>" + "".join(
+            f"<td>{escape(cell)}</td>" if place in texts else f'<td class="number">{escape(cell)}</td>'
+            for place, cell in enumerate(row)
+        ) + "</tr>"
         for row in rows
     )  # fmt: skip
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
