@@ -26,7 +26,6 @@ def table(
     score: Column | None = None,
     weights: Column | None = None,
     positive: Any = None,
-    score_range: tuple[float, float] | None = None,
     mechanisms: Mapping[str, Any] | None = None,
     truth: str = "sample",
 ) -> Any:
@@ -46,7 +45,7 @@ def table(
         A column within whose values decisions are compared too: conditional statistical parity.
     score
         What decisions were made from: for calibration, ROC curves and thresholds. More than 1,024 different scores are
-        put into as many bins of equal width, over ``score_range`` if it is given.
+        put into bins of equal width, a power of two.
     weights
         How much each row counts, such as the inverse of its sampling rate.
     positive
@@ -65,6 +64,23 @@ def table(
     if not isinstance(sensitive, Mapping) or not sensitive:
         raise ParameterError(f"{OWNER}: sensitive must be a dict of columns by name, such as {{'sex': column}}")
     mechanisms = dict(mechanisms or {})
+    found = count(y_true, y_pred, sensitive, given, score, weights, positive, mechanisms)
+    if positive is not None and positive not in found.classes and not set(found.classes) <= {0, 1}:
+        raise ParameterError(f"{OWNER}: positive must be one of the labels or decisions")
+    return SanitizedTable(found, mechanisms, truth) if mechanisms else found
+
+
+def count(
+    y_true: Column,
+    y_pred: Column,
+    sensitive: Mapping[str, Column],
+    given: Column | None,
+    score: Column | None,
+    weights: Column | None,
+    positive: Any,
+    mechanisms: Mapping[str, Any],
+) -> FairnessTable:
+    """The table of counts of these rows, of reports where a column has a mechanism; batches of rows add up."""
     columns = {**sensitive, "given": given, "y_true": y_true, "y_pred": y_pred}
     _check_names(columns, mechanisms, given)
     codes = {
@@ -77,18 +93,16 @@ def table(
     if not counts.counts.any():
         raise ParameterError(f"{OWNER}: there are no rows")
     found = FairnessTable(tuple(sensitive), counts, positive)
-    if mechanisms:
-        if score is not None or weights is not None:
-            raise ParameterError(f"{OWNER}: a table of sanitized columns takes neither score nor weights yet")
-        return SanitizedTable(found, mechanisms, truth)
-    attributes, labels = [codes[name] for name in sensitive], codes["y_true"]
+    if mechanisms and (score is not None or weights is not None):
+        raise ParameterError(f"{OWNER}: a table of sanitized columns takes neither score nor weights")
+    attributes, labels = [codes[name] for name in sensitive], codes["y_true"].exact()
     if score is None:
         return found
     return FairnessTable(
         tuple(sensitive),
         counts,
         found.positive,
-        _score_table(attributes, labels, encode_scores(score, score_range), found, read),
+        _score_table(attributes, labels, score, found, read),
     )
 
 
@@ -106,9 +120,10 @@ def _encode(name: str, column: Any, mechanism: Any) -> Codes:
 
 
 def _score_table(
-    attributes: list[Codes], labels: Codes, scores: Codes, found: FairnessTable, weights: np.ndarray | None
+    attributes: list[Codes], labels: Codes, score: Column, found: FairnessTable, weights: np.ndarray | None
 ) -> ScoreTable:
     if found.positive is None:
         raise ParameterError(f"{OWNER}: scores are of one class; choose it with positive=")
+    scores, width = encode_scores(score)
     truth = np.array([value == found.positive for value in labels.values], np.uint8)
-    return ScoreTable(tally([*attributes, Codes(truth[labels.codes], (0, 1)), scores], weights).seen())
+    return ScoreTable(tally([*attributes, Codes(truth[labels.codes], (0, 1)), scores], weights).seen(), width)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -17,7 +18,24 @@ if TYPE_CHECKING:
     from fastdp.fairness.tables import FairnessTable
 
 FOUR_FIFTHS = 0.8
+ASKS = {
+    "independence": ("equal selection rates", ("selection",)),
+    "separation": ("equal true and false positive rates (equalized odds)", ("tpr", "fpr")),
+    "equal_opportunity": ("equal true positive rates", ("tpr",)),
+    "sufficiency": ("a decision means the same in all groups", ("ppv", "npv")),
+    "accuracy_equality": ("equal shares of right decisions", ("accuracy",)),
+    "treatment_equality": ("equal shares of misses among errors", ("treatment",)),
+}
+"""What each criterion asks, and the rates that it asks to be equal."""
 VIOLATED, HOLDS, UNKNOWN = "violated", "holds", "cannot be told"
+
+
+class Comparable(Protocol):
+    """A table that compares groups."""
+
+    def gap(self, name: str, *, level: float) -> Contrast: ...
+
+    def four_fifths(self, *, favourable: int, level: float) -> Contrast: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,41 +72,46 @@ class Criterion:
 def assess(table: FairnessTable, *, tolerance: float, favourable: int, level: float) -> tuple[Criterion, ...]:
     """Every criterion of a table."""
     tolerance = validation.probability(OWNER, "tolerance", tolerance)
-    four_fifths = table.four_fifths(favourable=favourable, level=level)
     cells = table.cells.astype(float)
     if table.squares is not None:  # as many rows as they are worth
         cells = cells * (cells.sum() / table.squares.sum())
     by_label = cells.transpose(1, 0, 2)
     by_decision = cells.transpose(2, 0, 1)
 
-    def make(name: str, asks: str, rates: tuple[str, ...], *tests: IndependenceTest) -> Criterion:
-        return judge(name, asks, tuple(table.gap(rate, level=level) for rate in rates), tests, tolerance)
-
     right = np.stack([cells[:, 0, 1] + cells[:, 1, 0], cells[:, 0, 0] + cells[:, 1, 1]], axis=1)
     errors = np.stack([cells[:, 0, 1], cells[:, 1, 0]], axis=1)
-    found = [
-        make("independence", "equal selection rates", ("selection",), g_test(cells.sum(axis=1)[None])),
-        Criterion(
-            "four_fifths", "no group selected less than 0.8 times as often as another", (four_fifths,), (),
-            _verdict_ratio(four_fifths), four_fifths.undefined,
-        ),
-        make(
-            "separation", "equal true and false positive rates (equalized odds)", ("tpr", "fpr"),
-            g_test(by_label), cochran_mantel_haenszel(by_label),
-        ),
-        make("equal_opportunity", "equal true positive rates", ("tpr",), g_test(by_label[1:])),
-        make(
-            "sufficiency", "a decision means the same in all groups", ("ppv", "npv"), g_test(by_decision),
-            cochran_mantel_haenszel(by_decision),
-        ),
-        make("accuracy_equality", "equal shares of right decisions", ("accuracy",), g_test(right[None])),
-        make("treatment_equality", "equal shares of misses among errors", ("treatment",), g_test(errors[None])),
-    ]  # fmt: skip
+    tests = {
+        "independence": (g_test(cells.sum(axis=1)[None]),),
+        "separation": (g_test(by_label), cochran_mantel_haenszel(by_label)),
+        "equal_opportunity": (g_test(by_label[1:]),),
+        "sufficiency": (g_test(by_decision), cochran_mantel_haenszel(by_decision)),
+        "accuracy_equality": (g_test(right[None]),),
+        "treatment_equality": (g_test(errors[None]),),
+    }
+    found = list(assess_gaps(table, tests, tolerance=tolerance, favourable=favourable, level=level))
     if len(table.strata) > 1:
         found.append(_conditional(table, tolerance, level))
     if table.scores is not None:
         found.append(table.scores.criterion(table.groups, tolerance, level))
     return tuple(found)
+
+
+def assess_gaps(
+    table: Comparable,
+    tests: Mapping[str, tuple[IndependenceTest, ...]],
+    *,
+    tolerance: float,
+    favourable: int,
+    level: float,
+) -> Iterator[Criterion]:
+    """The criteria that a table's gaps and ratios alone tell."""
+    for name, (asks, rates) in ASKS.items():
+        gaps = tuple(table.gap(rate, level=level) for rate in rates)
+        yield judge(name, asks, gaps, tests.get(name, ()), tolerance)
+        if name == "independence":
+            ratio = table.four_fifths(favourable=favourable, level=level)
+            rule = "no group gets the favourable decision less than 0.8 times as often as another"
+            yield Criterion("four_fifths", rule, (ratio,), (), _verdict_ratio(ratio), ratio.undefined)
 
 
 def judge(
@@ -143,3 +166,11 @@ def gap_within(strata: np.ndarray, rate: str, groups: tuple[tuple[Any, ...], ...
         "gap", rate, widest.value, max(gap.low for gap in found), max(gap.high for gap in found), level,
         widest.largest, widest.smallest,
     )  # fmt: skip
+
+
+COUNTERFACTUAL = (
+    "Counterfactual fairness asks whether a person's decision would be the same had they belonged to another "
+    "group. That needs a causal model of how the attribute acts on everything else about them, and assumptions "
+    "that no data can check. A table of groups, labels and decisions cannot tell it, and nothing here claims to."
+)
+"""What is not told, and why. [Kusner, Loftus, Russell, Silva 2017]"""

@@ -16,19 +16,31 @@ if TYPE_CHECKING:
 OWNER = "fairness"
 MOST_VALUES = 1 << 16
 """Distinct values of one column."""
+FIRST_ROWS = 1 << 16
+"""Rows that the number of codes of a column of bytes is guessed from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """One code per row, and the value that each code stands for."""
+    """One code per row, and the value that each code stands for.
+
+    ``guessed``: the values are those of the first rows, and whoever reads all of them finds out whether there are more.
+    """
 
     codes: np.ndarray
     values: tuple[Any, ...]
+    guessed: bool = False
+
+    def exact(self) -> Codes:
+        """The same, with all values."""
+        return Codes(self.codes, tuple(range(int(self.codes.max()) + 1))) if self.guessed else self
 
 
 def encode(name: str, column: Any) -> Codes:
     """The codes of a column of any container; nulls are refused, never counted as a value of their own."""
     plain, _ = unwrap(OWNER, column)
+    if _is_arrow_integers(plain):
+        plain = plain.to_numpy() if hasattr(plain, "chunks") else plain.to_numpy(zero_copy_only=False)
     if isinstance(plain, np.ndarray) and plain.ndim == 1 and plain.dtype.kind in "bui":
         small = _small(plain)
         if small is not None:
@@ -36,13 +48,27 @@ def encode(name: str, column: Any) -> Codes:
     return _dictionary(name, _to_arrow(name, plain))
 
 
+def _is_arrow_integers(plain: Any) -> bool:
+    """Whether it is an Arrow column of integers or truth values without nulls."""
+    import pyarrow as pa
+
+    return (
+        isinstance(plain, pa.Array | pa.ChunkedArray)
+        and plain.null_count == 0
+        and (pa.types.is_integer(plain.type) or pa.types.is_boolean(plain.type))
+    )
+
+
 def _small(plain: np.ndarray) -> Codes | None:
     """Truth values and integers below 256 are their own codes."""
     if plain.dtype == np.bool_:
         return Codes(plain.view(np.uint8), (False, True))
-    if plain.size == 0 or plain.min() < 0 or plain.max() > 255:
+    if plain.dtype == np.uint8 and plain.size > FIRST_ROWS:  # a pass of its own over all rows would be a fifth more
+        return Codes(np.ascontiguousarray(plain), tuple(range(int(plain[:FIRST_ROWS].max()) + 1)), guessed=True)
+    if plain.size == 0 or (plain.dtype.kind == "i" and plain.min() < 0):
         return None
-    return Codes(np.ascontiguousarray(plain, np.uint8), tuple(range(int(plain.max()) + 1)))
+    largest = int(plain.max())
+    return Codes(np.ascontiguousarray(plain, np.uint8), tuple(range(largest + 1))) if largest < 256 else None
 
 
 def _to_arrow(name: str, plain: Any) -> pa.Array:

@@ -15,6 +15,7 @@ from fastdp.fairness.encoding import OWNER
 
 RATES: dict[str, tuple[str, str, str]] = {
     "selection": ("01 11", "00 10", "share of the group with a positive decision"),
+    "rejection": ("00 10", "01 11", "share of the group with a negative decision"),
     "base": ("10 11", "00 01", "share of the group with a positive label"),
     "tpr": ("11", "10", "positives that are decided positive"),
     "fnr": ("10", "11", "positives that are decided negative"),

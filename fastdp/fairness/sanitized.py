@@ -21,8 +21,9 @@ from fastdp.columns.categories import flat_codes
 from fastdp.columns.domain import Domain
 from fastdp.errors import NotIdentifiableError, ParameterError
 from fastdp.fairness.contrasts import Contrast, largest_gap, smallest_ratio
+from fastdp.fairness.criteria import COUNTERFACTUAL, Criterion, assess_gaps
 from fastdp.fairness.encoding import OWNER, Codes, encode
-from fastdp.fairness.rates import Rates, weights_of
+from fastdp.fairness.rates import RATES, Rates, weights_of
 from fastdp.fairness.tables import LEVEL, FairnessTable
 from fastdp.mechanisms.local.frequencies import CategoryReports
 
@@ -172,6 +173,15 @@ class SanitizedTable:
         """Intervals of the differences of all pairs of groups, first minus second."""
         return self._moments(name).differences(normal_quantile(validation.level(OWNER, level), intervals))
 
+    def four_fifths(self, *, favourable: int = 1, level: float = LEVEL) -> Contrast:
+        """The smallest ratio of the true shares that get the favourable decision, 1 or 0."""
+        return self.ratio("selection" if favourable else "rejection", level=level)
+
+    def criteria(self, *, tolerance: float = 0.05, favourable: int = 1, level: float = LEVEL) -> tuple[Criterion, ...]:
+        """Every criterion of the truth with its gap and what can be said of it."""
+        tolerance, level = validation.probability(OWNER, "tolerance", tolerance), validation.level(OWNER, level)
+        return tuple(assess_gaps(self, {}, tolerance=tolerance, favourable=favourable, level=level))
+
     def _pairs(self) -> int:
         return max(len(self.groups) * (len(self.groups) - 1) // 2, 1)
 
@@ -181,7 +191,7 @@ class SanitizedTable:
 
     def to_dict(self, *, level: float = LEVEL) -> dict[str, Any]:
         """Rates and gaps, as JSON has them, beside the naive gaps."""
-        names = ("selection", "base", "tpr", "fpr", "ppv", "npv", "accuracy")
+        names = tuple(RATES)
         return {
             "attributes": list(self.naive.attributes),
             "rows": self.naive.rows,
@@ -191,6 +201,8 @@ class SanitizedTable:
                 {**self.gap(name, level=level).to_dict(), "naive": self.naive.gap(name).to_dict()["value"]}
                 for name in names
             ],
+            "criteria": [criterion.to_dict() for criterion in self.criteria(level=level)],
+            "counterfactual": COUNTERFACTUAL,
         }
 
 

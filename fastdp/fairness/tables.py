@@ -11,10 +11,14 @@ import numpy as np
 
 from fastdp import validation
 from fastdp.errors import ParameterError
+from fastdp.fairness.achieving.platt import Scaling, scale_groups
+from fastdp.fairness.achieving.policies import Economics, Policy
+from fastdp.fairness.achieving.prices import Price, best_policy, price_of
 from fastdp.fairness.contrasts import Contrast, gap_of, ratio_of
-from fastdp.fairness.criteria import Criterion, assess
+from fastdp.fairness.criteria import COUNTERFACTUAL, Criterion, assess
 from fastdp.fairness.encoding import OWNER
 from fastdp.fairness.incompatibility import Incompatibility, explain
+from fastdp.fairness.labels import LabelSensitivity, sensitivity
 from fastdp.fairness.rates import Rates, divide, rates_of, weights_of
 from fastdp.fairness.scores import Calibration, Roc, ScoreTable
 from fastdp.fairness.tally import Tally
@@ -36,18 +40,16 @@ class FairnessTable:
     scores: ScoreTable | None = None
 
     def __post_init__(self) -> None:
-        classes = self.classes
-        if self.positive is None and set(classes) <= {0, 1}:
+        if self.positive is None and set(self.classes) <= {0, 1}:
             object.__setattr__(self, "positive", 1)
-        elif self.positive is not None and self.positive not in classes:
-            raise ParameterError(f"{OWNER}: positive must be one of the labels or decisions")
 
     def __add__(self, other: FairnessTable) -> FairnessTable:
         """The table of the rows of both."""
         if self.attributes != other.attributes or (self.scores is None) != (other.scores is None):
             raise ParameterError(f"{OWNER}: only tables of the same attributes add up, all with scores or none")
         scores = None if self.scores is None or other.scores is None else self.scores + other.scores
-        return FairnessTable(self.attributes, self.tally + other.tally, self.positive, scores)
+        positive = self.positive if self.positive == other.positive else None
+        return FairnessTable(self.attributes, self.tally + other.tally, positive, scores)
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -90,9 +92,37 @@ class FairnessTable:
         scores = None if self.scores is None else self.scores.by(axes)
         return FairnessTable(tuple(names), Tally(values, turn(self.tally.counts), squares), self.positive, scores)
 
+    def large(self, least: int) -> tuple[FairnessTable, int]:
+        """The table of groups with at least so many rows, and how many groups it leaves out.
+
+        Rates of a handful of people tell their labels: a page for others is made of large groups alone.
+        """
+        counts = self.tally.counts
+        sizes = counts.sum(axis=(-3, -2, -1))
+        kept = sizes >= least
+
+        def cut(table: Tally, axes: int) -> Tally:
+            mask = kept.reshape(*kept.shape, *(1,) * axes)
+            squares = None if table.squares is None else table.squares * mask
+            return Tally(table.values, table.counts * mask, squares)
+
+        scores = None if self.scores is None else replace(self.scores, tally=cut(self.scores.tally, 2))
+        return replace(self, tally=cut(self.tally, 3), scores=scores), int(((sizes > 0) & ~kept).sum())
+
+    def __str__(self) -> str:
+        lines = [f"{self.rows:,.0f} rows, {len(self.groups)} groups by {', '.join(self.attributes)}"]
+        if self.positive is None:
+            return f"{lines[0]}; choose a class with .one_vs_rest(value)"
+        for criterion in self.criteria():
+            gaps = "; ".join(map(str, criterion.contrasts))
+            lines.append(f"  {criterion.name:<20}{criterion.verdict:<16}{gaps}")
+        return "\n".join(lines)
+
     def one_vs_rest(self, value: Any) -> FairnessTable:
-        """The same counts with one class as the positive one, and all others as negative."""
-        return replace(self, positive=value)
+        """The same counts with one class as the positive one, and all others as negative; without scores."""
+        if value not in self.classes:
+            raise ParameterError(f"{OWNER}: positive must be one of the labels or decisions")
+        return replace(self, positive=value, scores=None)
 
     def stratified(self, counts: np.ndarray | None = None) -> np.ndarray:
         """Counts [group, stratum, label, decision], both binary."""
@@ -164,6 +194,23 @@ class FairnessTable:
         """Which criteria cannot hold together here, shown with the table's own numbers."""
         return explain(self.groups, self.cells, self.gap("base", level=level))
 
+    def label_sensitivity(
+        self, rate: str, *, wrong: float | Mapping[Any, Any], tolerance: float = 0.05
+    ) -> LabelSensitivity:
+        """How far a rate and its gap move if up to a share ``wrong`` of labels is not the truth.
+
+        ``wrong`` is one share for all groups, or one for each group by its name, or pairs: of negatives that are
+        labelled positive, and of positives that are labelled negative. Which labels are wrong is taken to be
+        independent of the decision, given group and truth.
+
+        >>> import fastdp as fd
+        >>> f = fd.fairness.table(y_true=[1, 1, 0, 1], y_pred=[1, 0, 0, 1], sensitive={"sex": ["f", "f", "m", "m"]})
+        >>> f.label_sensitivity("selection", wrong=0.1).gap_high  # no label takes part in it
+        0.0
+        """
+        tolerance = validation.probability(OWNER, "tolerance", tolerance)
+        return sensitivity(rate, self.groups, self.cells, wrong, tolerance)
+
     def bootstrap(self, name: str, *, runs: int = 1000, level: float = LEVEL, seed: int = 0) -> Mapping[str, Any]:
         """Percentile intervals of each group's rate: resampling rows is a multinomial draw of the cells.
 
@@ -182,13 +229,48 @@ class FairnessTable:
         low[known], high[known] = np.quantile(rates[:, known], [tail, 1 - tail], axis=0)
         return {"groups": self.groups, "low": low, "high": high}
 
-    def calibration(self, *, level: float = LEVEL) -> Calibration:
-        """The share of positives at every score in every group, with intervals."""
-        return self._scores().calibration(self.groups, level)
+    def calibration(self, *, level: float = LEVEL, bins: int | None = None) -> Calibration:
+        """The share of positives at every score in every group, with intervals.
+
+        More than 20 different scores are merged into ten of equal size, or into as many ``bins``.
+        """
+        return self._scores().calibration(self.groups, validation.level(OWNER, level), bins)
 
     def roc(self) -> Roc:
         """The true and false positive rates of every threshold in every group."""
         return self._scores().roc(self.groups)
+
+    def thresholds(
+        self, criterion: str, *, gain: float, cost: float, tolerance: float = 0.0, randomized: bool = True
+    ) -> Policy:
+        """The most profitable decisions from the scores under a criterion, exact on the table.
+
+        A true positive brings ``gain``, a false one costs ``cost``. ``criterion`` is ``"profit"`` (none), ``"single"``
+        (one threshold for all), ``"independence"``, ``"equal_opportunity"``, ``"predictive_equality"`` (equal false
+        positive rates) or ``"separation"`` (equalized odds); rates may be ``tolerance`` apart. A randomized policy
+        mixes two thresholds in a group, without which rates can seldom be equal.
+
+        >>> import fastdp as fd
+        >>> f = fd.fairness.table(
+        ...     y_true=[0, 1, 1, 0, 0, 1], y_pred=[0, 0, 1, 0, 1, 1], score=[1, 2, 3, 1, 2, 3],
+        ...     sensitive={"sex": ["f", "f", "f", "m", "m", "m"]},
+        ... )
+        >>> print(f.thresholds("profit", gain=1, cost=1))
+        profit: 1.0000 of the largest profit
+          f: from 2 on
+          m: from 3 on
+        """
+        return best_policy(
+            self._scores(), self.groups, criterion, Economics(gain, cost), tolerance=tolerance, randomized=randomized
+        )
+
+    def price(self, *, gain: float, cost: float, tolerance: float = 0.0) -> Price:
+        """The best policy under every criterion, side by side, and the share of the profit that each keeps."""
+        return price_of(self._scores(), self.groups, Economics(gain, cost), tolerance=tolerance)
+
+    def scaling(self) -> Scaling:
+        """Platt scaling of every group's scores, which makes them calibrated as far as a logistic curve can."""
+        return scale_groups(self._scores(), self.groups)
 
     def _scores(self) -> ScoreTable:
         if self.scores is None:
@@ -205,4 +287,5 @@ class FairnessTable:
             "rates": [self.rates(name, level=level).to_dict() for name in RATES],
             "criteria": [criterion.to_dict() for criterion in self.criteria(level=level)],
             "incompatible": self.incompatible(level=level).to_dict(),
+            "counterfactual": COUNTERFACTUAL,
         }

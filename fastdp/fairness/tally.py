@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from fastdp.errors import DomainError, ParameterError, SchemaError
 from fastdp.fairness.encoding import OWNER, Codes
-from fastdp.kernels.fairness.cells import add_weights, count_cells, fold_codes
+from fastdp.kernels.fairness.cells import add_weights, count_cells, fold_codes, pack_pairs
 
 ROWS = 1 << 17
 """Rows per call of a kernel: their cells stay in the second cache."""
 MOST_CELLS = 1 << 24
+FEW_CELLS = 32
+"""Cells up to which pairs are counted: four counts of each pair stay in the first cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         """The counts of two batches, over the values of both."""
         values = tuple(
-            tuple(sorted({*ours, *theirs}, key=lambda value: (str(type(value)), value)))
+            ours if ours == theirs else tuple(sorted({*ours, *theirs}, key=lambda value: (str(type(value)), value)))
             for ours, theirs in zip(self.values, other.values, strict=True)
         )
         counts = self._over(values, self.counts) + other._over(values, other.counts)
@@ -41,7 +42,8 @@ class Tally:
     def _over(self, values: tuple[tuple[Any, ...], ...], counts: np.ndarray) -> np.ndarray:
         """The counts among more values."""
         wide = np.zeros([len(axis) for axis in values], counts.dtype)
-        places = [[axis.index(value) for value in ours] for axis, ours in zip(values, self.values, strict=True)]
+        where = [{value: place for place, value in enumerate(axis)} for axis in values]
+        places = [[found[value] for value in ours] for found, ours in zip(where, self.values, strict=True)]
         wide[np.ix_(*places)] = counts
         return wide
 
@@ -63,6 +65,17 @@ def tally(columns: Sequence[Codes], weights: np.ndarray | None = None) -> Tally:
     rows = {column.codes.size for column in columns} | ({weights.size} if weights is not None else set())
     if len(rows) > 1:
         raise SchemaError(f"{OWNER}: the columns have different lengths")
+    try:
+        return _tally(columns, weights)
+    except _MoreValues:
+        return _tally([column.exact() for column in columns], weights)
+
+
+class _MoreValues(Exception):  # noqa: N818
+    """A column holds a code beyond those that were guessed."""
+
+
+def _tally(columns: Sequence[Codes], weights: np.ndarray | None) -> Tally:
     shape = [max(len(column.values), 1) for column in columns]
     size = math.prod(shape)
     if size > MOST_CELLS:
@@ -72,26 +85,41 @@ def tally(columns: Sequence[Codes], weights: np.ndarray | None = None) -> Tally:
     dtype = np.dtype(np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.uint32)
     values = tuple(column.values for column in columns)
     if weights is None:
-        counts = np.zeros((4, size), np.int64)
-        for cells, _ in _blocks(columns, shape, dtype):
-            count_cells(cells, counts)
-        return Tally(values, reduce(np.add, counts).reshape(shape))
+        return Tally(values, _count(_blocks(columns, shape, dtype), size).reshape(shape))
     sums = np.zeros((2, size))
     for cells, start in _blocks(columns, shape, dtype):
         add_weights(cells, weights[start : start + cells.size], sums)
     return Tally(values, sums[0].reshape(shape), sums[1].reshape(shape))
 
 
-def _blocks(columns: Sequence[Codes], shape: list[int], dtype: np.dtype[Any]) -> Any:
+def _count(blocks: Iterator[tuple[np.ndarray, int]], size: int) -> np.ndarray:
+    """How often each cell occurs; few cells are counted in pairs of neighbours."""
+    counts, pairs = np.zeros((4, size), np.int64), np.zeros((4, size * size if size <= FEW_CELLS else 0), np.int64)
+    for cells, _ in blocks:
+        even = cells.size & ~1 if pairs.size else 0
+        if even:
+            words = cells[:even].view(np.uint16)
+            pack_pairs(words, np.uint16(size))
+            count_cells(words, pairs)
+        count_cells(cells[even:], counts)
+    both = pairs.sum(axis=0).reshape(-1, size) if pairs.size else np.zeros((1, size), np.int64)
+    seconds = both.sum(axis=1) if pairs.size else 0
+    return np.asarray(counts.sum(axis=0) + both.sum(axis=0) + seconds)
+
+
+def _blocks(columns: Sequence[Codes], shape: list[int], dtype: np.dtype[Any]) -> Iterator[tuple[np.ndarray, int]]:
     """The cells of each block of rows, and its first row."""
     rows = columns[0].codes.size
     room = np.empty(min(rows, ROWS), dtype)
     for start in range(0, rows, ROWS):
         cells = room[: min(ROWS, rows - start)]
-        cells[:] = columns[0].codes[start : start + ROWS]
-        for column, size in zip(columns[1:], shape[1:], strict=True):
+        cells[:] = 0
+        for column, size in zip(columns, shape, strict=True):
+            if size == 1 and not column.guessed:  # such as the stratum of all rows
+                continue
             radix = dtype.type(size % (1 << 8 * dtype.itemsize))  # all before it are zero where it does not fit
-            fold_codes(column.codes[start : start + ROWS], radix, cells)
+            if fold_codes(column.codes[start : start + ROWS], radix, cells) >= size:
+                raise _MoreValues
         yield cells, start
 
 

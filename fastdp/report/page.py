@@ -1,7 +1,9 @@
-"""A page that needs nothing but itself: no script, no font, no request."""
+"""A page that needs nothing but itself: no font, no request, and no script but its own."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Sequence
 from html import escape
 
@@ -30,16 +32,20 @@ POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 """What a browser lets the page do, even if something crept into it: show its own pictures."""
 
 
-def make_page(title: str, *parts: str) -> str:
-    """The whole page, of parts that are HTML already."""
+def make_page(title: str, *parts: str, script: str | None = None) -> str:
+    """The whole page, of parts that are HTML already; with a script, the browser runs that one and no other."""
+    policy, end = POLICY, ""
+    if script is not None:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        policy, end = f"{POLICY}; script-src 'sha256-{digest}'", f"<script>{script}</script>"
     head = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>{STYLE}</style></head>'
     )
     foot = f"<footer>Made by fastdp {escape(__version__)}. This page holds all that it shows.</footer>"
-    return "\n".join([head + "<body>", f"<h1>{escape(title)}</h1>", *parts, foot, "</body></html>\n"])
+    return "\n".join([head + "<body>", f"<h1>{escape(title)}</h1>", *parts, foot, end + "</body></html>\n"])
 
 
 def paragraph(text: str, kind: str = "") -> str:
@@ -59,12 +65,14 @@ def picture(address: str | None, name: str, about: str) -> str:
     return f'<figure><img src="{address}" alt="map: {escape(name, quote=True)}">{caption}</figure>'
 
 
-def table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table; all columns but the first are numbers."""
+def table(names: Sequence[str], rows: Sequence[Sequence[str]], texts: Sequence[int] = (0,)) -> str:
+    """A table; all columns are numbers but those of ``texts``, by default the first."""
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = "".join(
-        "<tr>" + f"<td>{escape(row[0])}</td>" + "".join(f'<td class="number">{escape(cell)}</td>' for cell in row[1:])
-        + "</tr>"
+        "<tr>" + "".join(
+            f"<td>{escape(cell)}</td>" if place in texts else f'<td class="number">{escape(cell)}</td>'
+            for place, cell in enumerate(row)
+        ) + "</tr>"
         for row in rows
     )  # fmt: skip
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

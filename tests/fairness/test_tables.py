@@ -50,6 +50,27 @@ def test_counts__do_not_depend_on_blocks(rows):
     assert np.array_equal(found.cells.ravel(), np.bincount(a.astype(int) * 4 + y * 2 + r, minlength=24))
 
 
+def test_counts__of_bytes_that_first_rows_do_not_have():
+    """The number of codes is guessed from the first rows; more are found while they are counted."""
+    rows = 2 * ROWS + 3
+    a, y, r = np.zeros(rows, np.uint8), np.zeros(rows, np.uint8), np.zeros(rows, np.uint8)
+    a[-1], y[-2], r[ROWS + 1] = 9, 1, 1
+    score = np.arange(rows) % 7
+    found = fd.fairness.table(y_true=y, y_pred=r, sensitive={"a": a}, score=score)
+    assert found.groups == ((0,), (9,))
+    assert found.cells.tolist() == [[[rows - 3, 1], [1, 0]], [[1, 0], [0, 0]]]
+    assert found.scores.cells()[0, 1].tolist() == np.eye(7)[(rows - 2) % 7].tolist()
+
+
+@pytest.mark.parametrize("groups", [6, 8, 9, 70])
+def test_counts__in_pairs_and_one_by_one_agree(groups):
+    """Tables of at most 32 cells are counted in pairs."""
+    source = np.random.default_rng(groups)
+    a, y, r = (source.integers(0, k, 10_001).astype(np.uint8) for k in (groups, 2, 2))
+    found = fd.fairness.table(y_true=y, y_pred=r, sensitive={"a": a})
+    assert np.array_equal(found.cells.ravel(), np.bincount(a.astype(int) * 4 + y * 2 + r, minlength=4 * groups))
+
+
 @pytest.mark.parametrize(
     "wrap",
     [
@@ -86,6 +107,50 @@ def test_batches__add_up():
     assert total.groups == build(data).groups
 
 
+def test_batches__of_which_one_has_no_positives_or_more_classes():
+    data = {"race": ["a", "b"], "sex": ["f", "m"], "r": [0, 0], "y": [0, 0]}
+    one, two, three = (build(data | {"y": y}, score=[0.1, 0.2]) for y in ([0, 0], [0, 1], [1, 1]))
+    assert (one + two + three).cells.sum(axis=0).tolist() == [[3, 0], [3, 0]]
+    assert (build(data) + build(data | {"y": [0, 2]})).positive is None
+
+
+@pytest.mark.parametrize("kind", ["few", "many", "many more later", "far apart"])
+def test_scores__of_batches_add_up_however_they_are_cut(kind):
+    """The bins of all rows, exactly; a mutant of another width is found out."""
+    source = np.random.default_rng(2)
+    data, score = people(6000), source.normal(size=6000)
+    score = {
+        "few": np.round(score, 1), "many": score,
+        "many more later": np.where(np.arange(6000) < 3000, np.round(score, 1), score * 40),
+        "far apart": score + 1e9 * (np.arange(6000) % 2),
+    }[kind]  # fmt: skip
+    whole = build(data, score=score)
+    for cuts in ([10, 3000], [1500, 1501, 4000]):
+        parts = np.split(np.arange(6000), cuts)
+        tables = [build({k: v[p] for k, v in data.items()}, score=score[p]) for p in parts]
+        total = sum(tables[1:], tables[0])
+        assert total.scores.width == whole.scores.width
+        assert np.array_equal(total.scores.edges, whole.scores.edges)
+        assert np.array_equal(total.scores.tally.counts, whole.scores.tally.counts)
+    assert (whole.scores.width is None) == (kind == "few")
+    if whole.scores.width:
+        low, high, width = score.min(), score.max(), whole.scores.width
+        assert np.floor(high / width) - np.floor(low / width) < 1024 <= 2 * (high - low) / width + 4
+
+
+def test_calibration__of_many_scores_is_in_ten_bins_of_one_size():
+    source = np.random.default_rng(5)
+    data, score = people(6000), source.random(6000)
+    found = build(data, score=score).by("sex").calibration()
+    assert found.values.shape == (2, 10)
+    sizes = found.sizes.sum(axis=0)
+    assert sizes.sum() == 6000
+    assert sizes == pytest.approx(np.full(10, 600), abs=30)
+    first = score < np.sort(score)[int(sizes[0])]
+    assert found.values[0, 0] == pytest.approx(data["y"][first & (data["sex"] == "f")].mean())
+    assert build(data, score=score).by("sex").calibration(bins=4).values.shape == (2, 4)
+
+
 def test_attributes__are_summed_over():
     data = people()
     found = build(data)
@@ -110,6 +175,10 @@ def test_classes__one_against_the_rest():
         found.rates("tpr")
     assert found.one_vs_rest("dog").cells.tolist() == [[[2, 0], [1, 1]]]
     assert found.one_vs_rest("owl").cells.tolist() == [[[2, 1], [0, 1]]]
+    with pytest.raises(fd.ParameterError, match="one of the labels"):
+        found.one_vs_rest("fox")
+    with pytest.raises(fd.ParameterError, match="one of the labels"):
+        fd.fairness.table(y_true=labels, y_pred=decisions, sensitive={"g": [0, 0, 0, 0]}, positive="fox")
     again = fd.fairness.table(y_true=labels, y_pred=decisions, sensitive={"g": [0, 0, 0, 0]}, positive="owl")
     assert np.array_equal(again.cells, found.one_vs_rest("owl").cells)
 

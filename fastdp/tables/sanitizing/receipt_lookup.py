@@ -18,6 +18,8 @@ from fastdp.plans.text_types import report_types
 from fastdp.typing import TableSource
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from fastdp.io.base import Source
     from fastdp.plans.part import PlanPart
 
@@ -26,44 +28,61 @@ def open_with_plan(
     source: TableSource, given: Plan | None, columns: Iterable[str], input_format: str | None
 ) -> tuple[Source, Plan]:
     """A sanitized table or file, and its plan: the given one, unless its receipt contradicts it, or the receipt's."""
+    opened, plan = open_with_receipt("estimate", source, given, columns, input_format)
+    if plan is None:
+        raise ParameterError("estimate: no receipt states the plan of these reports; give the plan (-p PLAN)")
+    return opened, plan
+
+
+def open_with_receipt(
+    owner: str,
+    source: TableSource,
+    given: Plan | None,
+    columns: Iterable[str],
+    input_format: str | None,
+    types: Mapping[str, pa.DataType] | None = None,
+) -> tuple[Source, Plan | None]:
+    """A table or file, and the plan that it was sanitized with; None where neither the caller nor a receipt has one.
+
+    ``types`` are those of columns that a format without types, CSV, is read with where the plan does not say.
+    """
     beside = _receipt_beside(source)
-    known = given or (None if beside is None else _read(beside))
+    known = given or (None if beside is None else _read(owner, beside))
     opened = open_source(
-        "estimate", source, input_format=input_format, types=lambda: {} if known is None else report_types(known)
+        owner,
+        source,
+        input_format=input_format,
+        types=lambda: {**(types or {}), **({} if known is None else report_types(known))},
     )
     text = own_receipt(opened) or beside
-    stated = None if text is None else _read(text)
-    if given is None:
-        if stated is None:
-            raise ParameterError("estimate: no receipt states the plan of these reports; give the plan (-p PLAN)")
-        return opened, stated
-    if stated is not None:
-        _check_agreement(given, stated, set(columns))
-    return opened, given
+    stated = None if text is None else _read(owner, text)
+    if given is not None and stated is not None:
+        _check_agreement(owner, given, stated, set(columns))
+    return opened, given or stated
 
 
-def _read(text: bytes) -> Plan:
+def _read(owner: str, text: bytes) -> Plan:
     try:
         receipt = json.loads(text)
         return Plan(**receipt["plan"])
     except (ValueError, KeyError, TypeError, RecursionError, FastDPError):
         raise InputCorruptError(
-            "estimate: the receipt states no plan that this version can read; estimate with the version that made it"
+            f"{owner}: the receipt states no plan that this version can read; use the version that made it"
         ) from None
 
 
-def _check_agreement(given: Plan, stated: Plan, columns: set[str]) -> None:
+def _check_agreement(owner: str, given: Plan, stated: Plan, columns: set[str]) -> None:
     """Refuse a plan that says other things of these columns, or of any, than the receipt."""
-    theirs = _parts(stated)
-    for name, part in _parts(given).items():
+    theirs = parts_of(stated)
+    for name, part in parts_of(given).items():
         if (not columns or name in columns) and not part.agrees_with(theirs.get(name)):
             raise ParameterError(
-                f"estimate: of column {name!r} the plan says something else than the receipt of these reports; give "
+                f"{owner}: of column {name!r} the plan says something else than the receipt of these reports; give "
                 "the plan that they were made with, or none, to use the receipt's"
             )
 
 
-def _parts(plan: Plan) -> dict[str, PlanPart]:
+def parts_of(plan: Plan) -> dict[str, PlanPart]:
     """What the plan says of each column."""
     return {name: part for part in plan.parts for name in part.columns}
 
