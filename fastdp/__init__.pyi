@@ -14,6 +14,7 @@ from fastdp.accounting.curve import Bounds as Bounds
 from fastdp.accounting.curve import PrivacyCurve as PrivacyCurve
 from fastdp.accounting.ledger import Ledger as Ledger
 from fastdp.accounting.sampling import sampled as sampled
+from fastdp.audits import audit as audit
 from fastdp.channels import Channel as Channel
 from fastdp.errors import BudgetExceededError as BudgetExceededError
 from fastdp.errors import DomainError as DomainError

@@ -86,6 +86,15 @@ def upper_limit(count: int, n: int, tail: float) -> float:
     return _beta_limit(tail, count + 1, n - count, above=True) if count < n else 1.0
 
 
+def binomial_tail(count: int, n: int, probability: float) -> float:
+    """The probability of at least ``count`` successes out of n.
+
+    >>> binomial_tail(1, 2, 0.5), binomial_tail(0, 9, 0.1)
+    (0.75, 1.0)
+    """
+    return math.exp(_log_tail(probability, count, n - count + 1, above=False)[0]) if count else 1.0
+
+
 SLACK = 2e-10
 """By how much of itself a tail is made smaller: more than the error of `_log_tail` at a billion trials, 1e-11."""
 
