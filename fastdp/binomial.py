@@ -89,7 +89,7 @@ def upper_limit(count: int, n: int, tail: float) -> float:
 def binomial_tail(count: int, n: int, probability: float) -> float:
     """The probability of at least ``count`` successes out of n.
 
-    >>> binomial_tail(1, 2, 0.5), binomial_tail(0, 9, 0.1)
+    >>> round(binomial_tail(1, 2, 0.5), 12), binomial_tail(0, 9, 0.1)
     (0.75, 1.0)
     """
     return math.exp(_log_tail(probability, count, n - count + 1, above=False)[0]) if count else 1.0
@@ -147,7 +147,7 @@ def _log_tail(x: float, a: float, b: float, *, above: bool) -> tuple[float, floa
 
 
 def _deviance(count: float, mean: float, excess: float) -> float:
-    """count ln(count / mean) - excess, for excess = count - mean, without cancellation where the two are close."""
+    """The term count ln(count / mean) - excess, for excess = count - mean, without cancellation."""
     v = excess / (count + mean)
     if abs(v) >= 0.1:
         return count * math.log(count / mean) - excess
@@ -161,7 +161,7 @@ def _deviance(count: float, mean: float, excess: float) -> float:
 
 
 def _stirling(z: float) -> float:
-    """ln gamma(z) less Stirling's formula."""
+    """The logarithm of gamma(z) less Stirling's formula."""
     if z < 16:
         return math.lgamma(z) - (z - 0.5) * math.log(z) + z - math.log(2 * math.pi) / 2
     r = 1 / (z * z)

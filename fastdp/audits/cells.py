@@ -23,6 +23,10 @@ FINE_BINS, COARSE_BINS = 4096, 64
 FEW = 256
 """Distinct outputs of the training draws that each get a cell of their own."""
 MOST_RECORDS = 1 << 16
+FEW_COLUMNS = 3
+"""Numbers per output that are cut into boxes; of more, log likelihood ratios are added up."""
+MANY = 20
+"""Draws per kind of output below which bits are weighed one by one."""
 WIDEST = 30.0
 """Half the range of the bins, in interquartile ranges; what lies beyond counts in the last ones."""
 
@@ -122,7 +126,7 @@ class Records(Cells):
         chosen = np.flatnonzero(event)
         if self.names is None:
             return f"{chosen.size:,} of {self.size:,} kinds of outputs"
-        names = [self.names[i] if i < len(self.names) else "any other" for i in chosen]
+        names = [self.names[i] if i < len(self.names) else "any other" for i in chosen.tolist()]
         return "outputs " + ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
@@ -156,6 +160,39 @@ class Columns(Cells):
         return f"{int(event.sum()):,} of {self.size:,} boxes of {len(self.edges)} numbers"
 
 
+class Scores(Cells):
+    """Many columns per output: the sum of their log likelihood ratios, each learned by itself, in bins.
+
+    As good as the joint ratio where columns are independent, and a valid function of the output anywhere.
+    """
+
+    ordered = True
+
+    def __init__(
+        self, edges: Sequence[np.ndarray], weights: Sequence[np.ndarray], sample: Sequence[np.ndarray]
+    ) -> None:
+        self.edges, self.weights = edges, weights
+        scores = np.concatenate([self.scores(columns) for columns in sample])  # type: ignore[arg-type]
+        self.ends = np.unique(np.quantile(scores, np.arange(1, 512) / 512))
+        self.size = self.ends.size + 1
+
+    def scores(self, columns: Sequence[np.ndarray]) -> np.ndarray:
+        parts = zip(columns, self.edges, self.weights, strict=True)
+        total: np.ndarray = sum(
+            (w[np.searchsorted(e, c, side="right")] for c, e, w in parts), np.zeros(len(columns[0]))
+        )
+        return np.round(total, 9)
+
+    def count(self, outputs: Any) -> np.ndarray:
+        places = np.searchsorted(self.ends, self.scores(columns_of(outputs)), side="right")
+        return np.bincount(places, minlength=self.size)
+
+    def words(self, event: np.ndarray) -> str:
+        runs = np.flatnonzero(event)
+        low, high = ([-math.inf, *self.ends, math.inf][i] for i in (int(runs[0]), int(runs[-1]) + 1))
+        return f"outputs whose log likelihood ratio, added up over {len(self.edges)} columns, is {_interval(low, high)}"
+
+
 def cut(columns: Sequence[np.ndarray], edges: Sequence[np.ndarray]) -> np.ndarray:
     """The number of the box that each row of several columns lies in."""
     place = np.zeros(columns[0].size, np.int64)
@@ -168,7 +205,11 @@ def columns_of(outputs: Any) -> list[np.ndarray]:
     """The columns of outputs of several numbers: a tuple of arrays, or a table of rows."""
     if isinstance(outputs, tuple):
         return [np.asarray(column) for column in outputs]
-    return list(np.asarray(outputs).T)
+    values = np.asarray(outputs)
+    if values.dtype.kind == "V" or (values.ndim == 2 and values.dtype == np.uint8):  # packed bits
+        bytes_ = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
+        return list(np.unpackbits(bytes_, axis=1).T)
+    return list(values.T)
 
 
 def as_keys(outputs: Any) -> np.ndarray:
@@ -191,18 +232,22 @@ def _short_rows(rows: np.ndarray, width: int) -> np.ndarray:
 
 
 def choose_cells(trained: Sequence[Any], inputs: tuple[Any, Any]) -> list[Cells]:
-    """Cells for outputs like these, of which an audit takes those that promise most: bins, bins with digits, records."""
+    """Cells for outputs like these: bins, bins with digits, or records; an audit takes those that promise most."""
     kinds = {type(outputs) if isinstance(outputs, tuple) else np.asarray(outputs).dtype.kind for outputs in trained}
     if len(kinds) > 1:
         raise ParameterError(f"{OWNER}: the outputs of the two inputs have different types; return arrays of one type")
     first = trained[0]
     if isinstance(first, tuple) or (np.asarray(first).ndim == 2 and np.asarray(first).dtype.kind == "f"):
-        return [_columns([columns_of(outputs) for outputs in trained])]
+        split = [columns_of(outputs) for outputs in trained]
+        return [_columns(split) if len(split[0]) <= FEW_COLUMNS else _scores(split)]
     sample = np.concatenate([as_keys(outputs) for outputs in trained])
     if not sample.size:
         raise ParameterError(f"{OWNER}: the mechanism returned no outputs")
     if sample.dtype.kind not in "fiub" or np.asarray(first).ndim == 2 or np.asarray(first).dtype.kind == "V":
-        return [_records(sample, None)]
+        records = _records(sample, None)
+        wide = np.asarray(first).ndim == 2 or np.asarray(first).dtype.kind == "V"
+        many = wide and records.size > sample.size / MANY
+        return [_scores([columns_of(outputs) for outputs in trained])] if many else [records]
     few = np.unique(sample[:: max(1, sample.size // 50_000)])
     if few.size <= FEW:
         few = np.unique(sample)
@@ -225,6 +270,22 @@ def _columns(trained: Sequence[Sequence[np.ndarray]]) -> Columns:
     parts = max(2, min(64, round(20_000 ** (1 / len(columns)))))
     edges = [np.unique(np.quantile(column, np.arange(1, parts) / parts)) for column in columns]
     return Columns(edges, np.unique(cut(columns, edges)))
+
+
+def _scores(trained: Sequence[Sequence[np.ndarray]]) -> Scores:
+    """Per column the log likelihood ratio of each of up to 64 intervals."""
+    edges, weights = [], []
+    for first, second in zip(*trained, strict=True):
+        both = np.concatenate([first, second])
+        ends = np.unique(np.quantile(both, np.arange(1, 64) / 64, method="nearest")) if both.dtype.kind == "f" else (
+            np.unique(both)[1:][:FEW]
+        )  # fmt: skip
+        a, b = (
+            np.bincount(np.searchsorted(ends, part, side="right"), minlength=ends.size + 1) for part in (first, second)
+        )
+        edges.append(ends)
+        weights.append(np.log((a + 0.5) / (b + 0.5)))
+    return Scores(edges, weights, trained)  # type: ignore[arg-type]
 
 
 def _numbers(sample: np.ndarray, inputs: tuple[Any, Any]) -> list[Cells]:

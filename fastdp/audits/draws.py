@@ -10,14 +10,16 @@ import pyarrow as pa
 
 from fastdp.audits.cells import OWNER, Cells, Outputs, as_keys, choose_cells
 from fastdp.errors import ParameterError
-from fastdp.mechanisms.base import ColumnMechanism, Mechanism
+from fastdp.mechanisms.base import ColumnMechanism, FiniteMechanism, Mechanism
 from fastdp.mechanisms.central.above_threshold import AboveThreshold
+from fastdp.mechanisms.central.additive import Additive
 from fastdp.mechanisms.central.key_selection import KeySelection
 from fastdp.mechanisms.central.selection import Selection
 from fastdp.mechanisms.local.attributes import Attributes
 from fastdp.mechanisms.local.dbitflip import DBitFlip
 from fastdp.mechanisms.local.hashing import LocalHashing
 from fastdp.mechanisms.local.longitudinal import Longitudinal
+from fastdp.mechanisms.local.numeric import NumericReports
 from fastdp.mechanisms.metric.trajectory import Trajectories
 
 if TYPE_CHECKING:
@@ -55,8 +57,8 @@ class Source:
         sums = [np.zeros(kind.size, np.int64) for kind in cells]
         for start in range(0, total, self.batch):
             outputs = self.draw(value, min(self.batch, total - start))
-            for kind, counted in zip(cells, sums, strict=True):
-                counted += kind.count(outputs)
+            for kind, total_of in zip(cells, sums, strict=True):
+                np.add(total_of, kind.count(outputs), out=total_of)
         return sums
 
 
@@ -108,10 +110,16 @@ def _column_source(mechanism: ColumnMechanism, pair: tuple[Any, Any], rng: Rng |
             return asked.randomize(repeated(value, count), persons=persons, key=key, rng=rng)
 
         key = asked.new_key()
-    cells = Outputs(mechanism) if mechanism.counts_outputs and mechanism.bin_edges() is None else None
+    cells = Outputs(mechanism) if has_outputs(mechanism) else None
     if isinstance(mechanism, LocalHashing) and mechanism.cohorts is None:
         return Source(lambda value, count: _likelier(mechanism, draw(value, count), pair))
     return Source(lambda value, count: _plain(draw(value, count), cells), cells=cells)
+
+
+def has_outputs(mechanism: Mechanism) -> bool:
+    """Whether a mechanism's values are those of its channel: finitely many, and no bins of numbers."""
+    numbers = Additive | NumericReports
+    return isinstance(mechanism, FiniteMechanism) and mechanism.counts_outputs and not isinstance(mechanism, numbers)
 
 
 def _plain(reports: Any, cells: Cells | None) -> Any:
@@ -122,7 +130,7 @@ def _plain(reports: Any, cells: Cells | None) -> Any:
 
 
 def _likelier(mechanism: LocalHashing, reports: Any, pair: tuple[Any, Any]) -> np.ndarray:
-    """For reports of 2**64 hash functions: which of the two inputs each supports, 0 to 3."""
+    """For reports of 2**64 hash functions: 1 where the first input is the likelier, -1 where the second is."""
     from fastdp.channels import SupportChannel
 
     size = mechanism.domain.size
@@ -130,8 +138,7 @@ def _likelier(mechanism: LocalHashing, reports: Any, pair: tuple[Any, Any]) -> n
     names = mechanism.value_names()
     codes = [value if names is None else list(names).index(value) for value in pair]
     first, second = (channel.row(int(code)) for code in codes)
-    middle = (np.minimum(first, second) + np.maximum(first, second)) / 2
-    return (2 * (first > second) + (first < middle)).astype(np.uint8)
+    return np.sign(first - second).astype(np.int8)
 
 
 def _one_by_one(call: Callable[[Any], Any]) -> Draw:

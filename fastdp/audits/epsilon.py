@@ -9,11 +9,11 @@ import numpy as np
 
 from fastdp import validation
 from fastdp.audits.cells import Bins, Cells
-from fastdp.audits.draws import Draw, Source, open_source
+from fastdp.audits.draws import Draw, Source, has_outputs, open_source
 from fastdp.audits.events import Family, Proof, choose_events, prove
 from fastdp.audits.result import DELTAS, EpsilonAudit, Witness
 from fastdp.errors import ParameterError
-from fastdp.mechanisms.base import FiniteMechanism, Mechanism
+from fastdp.mechanisms.base import Mechanism
 from fastdp.mechanisms.central.additive import Additive
 from fastdp.mechanisms.metric.finite import CodeMechanism
 from fastdp.privacy import MetricPrivacy, Privacy
@@ -202,7 +202,7 @@ def _stated(mechanism: Mechanism, a: Any, b: Any) -> Privacy:
 
 def exact_epsilon(mechanism: Any, pair: tuple[Any, Any]) -> float | None:
     """The epsilon of two inputs by the mechanism's channel; None where it has none, or its values are bins."""
-    if not isinstance(mechanism, FiniteMechanism) or not mechanism.counts_outputs or mechanism.bin_edges() is not None:
+    if not has_outputs(mechanism):
         return None
     names = mechanism.value_names()
     codes = [int(value) if names is None else list(names).index(value) for value in pair]

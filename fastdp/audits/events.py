@@ -114,7 +114,8 @@ class Proof:
 def prove(family: Family, a: np.ndarray, b: np.ndarray, n: int, alpha: float) -> list[Proof]:
     """Limits on both probabilities of every event, all of which hold together but for a probability of ``alpha``."""
     in_a, in_b = family.masks @ a, family.masks @ b
+    errors = alpha * family.shares / 2
     return [
-        Proof(mask, (int(x), int(y)), lower_limit(int(x), n, alpha * share / 2), upper_limit(int(y), n, alpha * share / 2))
-        for mask, share, x, y in zip(family.masks, family.shares, in_a, in_b, strict=True)
-    ]  # fmt: skip
+        Proof(mask, (int(x), int(y)), lower_limit(int(x), n, error), upper_limit(int(y), n, error))
+        for mask, error, x, y in zip(family.masks, errors.tolist(), in_a, in_b, strict=True)
+    ]

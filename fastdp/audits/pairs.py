@@ -94,4 +94,6 @@ def extremes(mechanism: Any) -> list[tuple[Any, Any]]:
     if isinstance(mechanism, FiniteMechanism):
         size = int(mechanism.channel().shape[0])
         return list(islice(combinations(range(size), 2), 64))
-    raise ParameterError(f"{OWNER}: which inputs are neighbours does not follow from {type(mechanism).__name__}; give pairs")
+    raise ParameterError(
+        f"{OWNER}: which inputs are neighbours does not follow from {type(mechanism).__name__}; give pairs"
+    )

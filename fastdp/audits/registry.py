@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fastdp.random.rng import Rng
 
 OWNER = "audit.registry"
-ONE_BY_ONE = 20_000
+ONE_BY_ONE = 10_000
 """Draws at most where every draw is a call."""
 _LINE = [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
 _PLANAR = {"type": "PlanarLaplace", "epsilon": 1.0, "unit": "km"}
@@ -45,6 +45,7 @@ EXAMPLES = {
     "NoisyMax": Example({"epsilon": 1.0}, _SCORES, slow=True),
     "AboveThreshold": Example({"epsilon": 1.0, "threshold": 1.0}, ([0.0, 0.0, 1.0], [1.0, 1.0, 0.0]), slow=True),
     "KeySelection": Example({"epsilon": 1.0, "delta": 1e-3}, (5, 6), 1e-3),
+    "RAPPOR": Example({"epsilon": 1.0, "domain": 10, "cohorts": 1}, (0, 1)),
     "SplitBudget": Example({"epsilon": 1.0, **_ROWS}, ({"city": 0, "age": 0}, {"city": 1, "age": 1})),
     "SampleOne": Example({"epsilon": 1.0, **_ROWS}, ({"city": 0, "age": 0}, {"city": 1, "age": 1})),
     "SampleAndFake": Example({"epsilon": 1.0, **_ROWS}, ({"city": 0, "age": 0}, {"city": 1, "age": 1})),
@@ -76,7 +77,7 @@ def registry(
 ) -> Iterator[EpsilonAudit]:
     """Audits of every mechanism of the registry, or of those named, one after the other.
 
-    Mechanisms that choose one candidate per call get at most 20,000 draws.
+    Mechanisms that choose one candidate per call get at most 10,000 draws.
 
     Parameters
     ----------
@@ -105,10 +106,15 @@ def _audit(row: Row, draws: int, level: float, rng: Rng | None) -> EpsilonAudit:
     example = EXAMPLES.get(row.name)
     if example is None:
         if not row.warmup:
-            raise ParameterError(f"{OWNER}: {row.name} of another package has no warm-up call to take its parameters from")
+            raise ParameterError(
+                f"{OWNER}: {row.name} of another package has no warm-up call to take its parameters from"
+            )
         made = Mechanism.from_dict({"type": row.name, **row.warmup[0].parameters})
         example = Example({}, extremes(made)[0])
     else:
         made = Mechanism.from_dict({"type": row.name, **example.parameters})
-    most = min(draws, ONE_BY_ONE) if example.slow else draws
-    return epsilon(made, *example.pair, draws=most, delta=example.delta, level=level, claimed=example.claimed, rng=rng)
+    most, training = (min(draws, ONE_BY_ONE), ONE_BY_ONE // 5) if example.slow else (draws, None)
+    return epsilon(
+        made, *example.pair, draws=most, delta=example.delta, level=level, claimed=example.claimed, training=training,
+        rng=rng,
+    )  # fmt: skip

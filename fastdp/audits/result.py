@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastdp.rounding import digits_up
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -107,13 +109,13 @@ class EpsilonAudit:
         at = f" at delta {self.delta:g}" if self.delta else ""
         other = "b" if self.witness.likelier == "a" else "a"
         low, high = self.witness.limits
+        proven = f"epsilon >= {digits_down(self.epsilon)}{at}"
         lines = [
             f"{self.name} on {self.pair[0]} and {self.pair[1]}",
-            f"  proven   epsilon >= {digits_down(self.epsilon)}{at}, confidence 1 - {1 - self.level:.2g}, "
-            f"{self.draws:,} draws each",
+            f"  proven   {proven}, confidence 1 - {1 - self.level:.2g}, {self.draws:,} draws each",
         ]
         if self.claimed is not None:
-            lines.append(f"  claimed  epsilon = {self.claimed:.4f}: {self.verdict}")
+            lines.append(f"  claimed  epsilon = {digits_up(self.claimed)}: {self.verdict}")
         if self.exact is not None:
             lines.append(f"  exact    epsilon = {self.exact:.4f} by the channel")
         lines += [
