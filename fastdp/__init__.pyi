@@ -1,6 +1,7 @@
 # Every public name of fastdp and the module it lives in, one import per line: __init__.py reads these lines.
 # Type checkers see this file alone, so that a misspelt name is an error to them.
 
+from fastdp import attacks as attacks
 from fastdp import channels as channels
 from fastdp import errors as errors
 from fastdp import estimators as estimators

@@ -138,7 +138,8 @@ def _likelier(mechanism: LocalHashing, reports: Any, pair: tuple[Any, Any]) -> n
     names = mechanism.value_names()
     codes = [value if names is None else list(names).index(value) for value in pair]
     first, second = (channel.row(int(code)) for code in codes)
-    return np.sign(first - second).astype(np.int8)
+    signs: np.ndarray = np.sign(first - second).astype(np.int8)
+    return signs
 
 
 def _one_by_one(call: Callable[[Any], Any]) -> Draw:

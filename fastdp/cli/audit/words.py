@@ -46,7 +46,7 @@ def read_mechanism(text: str) -> Mechanism | Callable[..., Any]:
     if colon and "(" not in module:
         return read_callable(module, name)
     wrong = ParameterError(
-        f"{OWNER}: give a mechanism with its parameters, such as 'Laplace(epsilon=1, sensitivity=1)', or module:callable"
+        f"{OWNER}: give a mechanism with its parameters, such as 'KRR(epsilon=1, domain=4)', or module:callable"
     )
     try:
         tree = ast.parse(text, mode="eval").body
