@@ -1,6 +1,7 @@
 # Every public name of fastdp and the module it lives in, one import per line: __init__.py reads these lines.
 # Type checkers see this file alone, so that a misspelt name is an error to them.
 
+from fastdp import attacks as attacks
 from fastdp import channels as channels
 from fastdp import errors as errors
 from fastdp import estimators as estimators
@@ -18,6 +19,7 @@ from fastdp.accounting.ledger import Ledger as Ledger
 from fastdp.accounting.sampling import sampled as sampled
 from fastdp.accounting.shuffling import shuffled as shuffled
 from fastdp.accounting.statements import RenyiPrivacy as RenyiPrivacy
+from fastdp.audits import audit as audit
 from fastdp.channels import Channel as Channel
 from fastdp.errors import BudgetExceededError as BudgetExceededError
 from fastdp.errors import DomainError as DomainError

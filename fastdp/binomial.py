@@ -65,37 +65,122 @@ def clopper_pearson(count: int, n: int, level: float) -> tuple[float, float]:
     [0.187086, 0.812914]
     """
     tail = (1 - level) / 2
-    low = _beta_quantile(tail, count, n - count + 1) if count else 0.0
-    high = 1 - _beta_quantile(tail, n - count, count + 1) if count < n else 1.0
-    return low, high
+    return lower_limit(count, n, tail), upper_limit(count, n, tail)
 
 
-def _beta_quantile(tail: float, a: float, b: float) -> float:
-    """The x below which a beta(a, b) variable lies with probability ``tail``, rounded down: Newton within a bracket."""
-    low, high = 0.0, 1.0
+def lower_limit(count: int, n: int, tail: float) -> float:
+    """The Clopper-Pearson lower limit: above the probability with chance at most ``tail``. Rounded down.
+
+    >>> round(lower_limit(5, 10, 0.025), 6), lower_limit(0, 10, 0.025)
+    (0.187086, 0.0)
+    """
+    return _beta_limit(tail, count, n - count + 1, above=False) if count else 0.0
+
+
+def upper_limit(count: int, n: int, tail: float) -> float:
+    """The Clopper-Pearson upper limit: below the probability with chance at most ``tail``. Rounded up.
+
+    >>> round(upper_limit(0, 10, 0.025), 6), upper_limit(10, 10, 0.025)
+    (0.308497, 1.0)
+    """
+    return _beta_limit(tail, count + 1, n - count, above=True) if count < n else 1.0
+
+
+def binomial_tail(count: int, n: int, probability: float) -> float:
+    """The probability of at least ``count`` successes out of n.
+
+    >>> round(binomial_tail(1, 2, 0.5), 12), binomial_tail(0, 9, 0.1)
+    (0.75, 1.0)
+    """
+    return math.exp(_log_tail(probability, count, n - count + 1, above=False)[0]) if count else 1.0
+
+
+SLACK = 2e-10
+"""By how much of itself a tail is made smaller: more than the error of `_log_tail` at a billion trials, 1e-11."""
+
+
+def _beta_limit(tail: float, a: float, b: float, *, above: bool) -> float:
+    """The x beyond which a beta(a, b) variable lies with probability ``tail``, rounded outward.
+
+    Newton's method on the logarithm of the tail, within a bracket. Its end with the smaller tail is the result.
+    """
+    target = math.log(tail) - SLACK
     mean, spread = a / (a + b), math.sqrt(a * b / (a + b + 1)) / (a + b)
-    x = min(max(mean + NormalDist().inv_cdf(tail) * spread, mean * 1e-3), 1 - (1 - mean) * 1e-3)
-    for _ in range(200):
-        below, density = _beta_cdf(x, a, b)
-        low, high = (x, high) if below < tail else (low, x)
-        step = x - (below - tail) / density if density else math.nan
-        previous, x = x, step if low < step < high else (low + high) / 2
-        if abs(x - previous) <= 1e-15 * x:
+    z = -NormalDist().inv_cdf(max(tail, 1e-300))
+    x = mean + z * spread if above else mean - z * spread
+    x = min(max(x, mean * 1e-3), 1 - (1 - mean) * 1e-3)
+    far, near = (1.0, 0.0) if above else (0.0, 1.0)  # the tail beyond far is smaller than the target
+    for _ in range(300):
+        found, slope = _log_tail(x, a, b, above=above)
+        if found <= target:
+            far = x
+            if found >= target - SLACK:
+                break
+        else:
+            near = x
+        step = x - (found - target + SLACK / 2) / slope if slope else math.nan
+        low, high = min(far, near), max(far, near)
+        x = step if low < step < high else math.sqrt(low * high) if low > 0 and high > 4 * low else (low + high) / 2
+        if not low < x < high:
             break
-    return max(0.0, x * (1 - 1e-14))
+    return min(math.nextafter(far, 2.0), 1.0) if above else max(math.nextafter(far, -1.0), 0.0)
 
 
-def _beta_cdf(x: float, a: float, b: float) -> tuple[float, float]:
-    """The regularised incomplete beta function and its derivative, by Lentz's continued fraction."""
-    whole = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    front = math.exp(whole)
-    density = front / (x * (1 - x))
-    if x < (a + 1) / (a + b + 2):
-        return front * _beta_fraction(x, a, b) / a, density
-    return 1 - front * _beta_fraction(1 - x, b, a) / b, density
+def _log_tail(x: float, a: float, b: float, *, above: bool) -> tuple[float, float]:
+    """The logarithm of the tail of a beta(a, b) variable beyond x, and its derivative, by Lentz's continued fraction.
+
+    The density is taken in Loader's form: differences of logarithms of gamma functions would lose ten digits at a
+    billion trials. [Loader 2000]
+    """
+    n, y = a + b, 1 - x
+    excess = a - n * x if x < 0.5 else n * y - b
+    front = (
+        -_deviance(a, n * x, excess) - _deviance(b, n * y, -excess) + math.log(a * b / (2 * math.pi * n)) / 2
+        + _stirling(n) - _stirling(a) - _stirling(b)
+    )  # fmt: skip
+    is_low = x < (a + 1) / (n + 2)
+    tail = front + math.log(_beta_fraction(x, y, a, b) / a if is_low else _beta_fraction(y, x, b, a) / b)
+    if is_low == above:
+        tail = math.log1p(-math.exp(tail)) if tail < 0 else -math.inf
+    slope = math.exp(min(front - tail, 700.0)) / (x * y)
+    return tail, -slope if above else slope
 
 
-def _beta_fraction(x: float, a: float, b: float) -> float:
+def _deviance(count: float, mean: float, excess: float) -> float:
+    """The term count ln(count / mean) - excess, for excess = count - mean, without cancellation."""
+    v = excess / (count + mean)
+    if abs(v) >= 0.1:
+        return count * math.log(count / mean) - excess
+    total, term, k = excess * v, 2 * count * v, 1
+    while True:
+        term *= v * v
+        following = total + term / (2 * k + 1)
+        if following == total:
+            return total
+        total, k = following, k + 1
+
+
+def _stirling(z: float) -> float:
+    """The logarithm of gamma(z) less Stirling's formula."""
+    if z < 16:
+        return math.lgamma(z) - (z - 0.5) * math.log(z) + z - math.log(2 * math.pi) / 2
+    r = 1 / (z * z)
+    return (1 / 12 - r * (1 / 360 - r * (1 / 1260 - r * (1 / 1680 - r / 1188)))) / z
+
+
+FEW_TERMS = 2000
+
+
+def _beta_fraction(x: float, y: float, a: float, b: float) -> float:
+    """The continued fraction of the incomplete beta function at x = 1 - y; for few b the finite sum that it is."""
+    if b <= FEW_TERMS and b == int(b):  # the fraction's first step would cancel where x is next to 1
+        total = term = 1.0
+        for j in range(int(b) - 1):
+            term *= (b - 1 - j) / (a + 1 + j) * (x / y)
+            if term < 1e-18 * total:
+                break
+            total += term
+        return total / y
     c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
     result = d
     for m in range(1, 10**6):

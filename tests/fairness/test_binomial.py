@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
 
-from fastdp.binomial import clopper_pearson, score_interval
+from fastdp.binomial import clopper_pearson, lower_limit, score_interval, upper_limit
 
 PUBLISHED = [
     (0, 10, 0.95, 0, 0.308497), (5, 10, 0.95, 0.187086, 0.812914), (1, 20, 0.95, 0.001265, 0.248733),
@@ -51,3 +52,38 @@ def test_score_interval__is_wilsons():
     assert np.round(score_interval(np.array([0, 15]), np.array([20, 148]), 1.959964), 6).tolist() == [
         [0.0, 0.062386], [0.161125, 0.160487],
     ]  # fmt: skip
+
+
+def log_tail(x: float, a: int, b: int) -> mpmath.mpf:
+    """The logarithm of the regularised incomplete beta function, to 40 digits, by its continued fraction from below."""
+    x, a, b = map(mpmath.mpf, (x, a, b))
+    front = a * mpmath.log(x) + b * mpmath.log1p(-x) + mpmath.loggamma(a + b) - mpmath.loggamma(a) - mpmath.loggamma(b)
+    steps, fraction = 400, mpmath.mpf(1)
+    for m in range(steps, 0, -1):
+        fraction = 1 + m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)) / fraction
+        fraction = 1 - (a + m - 1) * (a + b + m - 1) * x / ((a + 2 * m - 2) * (a + 2 * m - 1)) / fraction
+    return front - mpmath.log(a * fraction)
+
+
+@pytest.mark.parametrize("n", [10, 1000, 10**6, 10**9])
+@pytest.mark.parametrize("tail", [0.025, 5e-7, 1e-12])
+def test_limits__are_rounded_outward(n, tail):
+    """To 40 digits their tails are at most what was asked, and by a billionth at most less.
+
+    A mutant that rounds the other way by as much is caught.
+    """
+    with mpmath.workdps(60):
+        wanted = mpmath.log(tail)
+        for count in {1, 2, n // 1000 + 3, n // 7, n // 2}:
+            low, high = lower_limit(count, n, tail), upper_limit(count, n, tail)
+            below = log_tail(low, count, n - count + 1)
+            above = log_tail(1 - mpmath.mpf(high), n - count, count + 1)
+            for found in (below, above):
+                assert wanted - 1e-8 < found <= wanted
+            assert log_tail(low * (1 + 1e-8), count, n - count + 1) > wanted
+            assert log_tail(1 - mpmath.mpf(high) * (1 - 1e-8), n - count, count + 1) > wanted
+
+
+def test_limits__of_all_or_none_are_certain():
+    assert (lower_limit(0, 9, 0.1), upper_limit(9, 9, 0.1)) == (0.0, 1.0)
+    assert upper_limit(0, 10**9, 5e-7) == pytest.approx(1.450866e-8, rel=1e-6)

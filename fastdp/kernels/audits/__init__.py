@@ -1,0 +1,1 @@
+"""Counting the outputs that audits compare."""
