@@ -21,6 +21,7 @@ COMMANDS = {
     "sanitize": "Sanitize a file, column by column, as its plan says.",
     "plan": "Write a plan for a file, or explain one.",
     "estimate": "Estimate shares, means and distributions from a sanitized file.",
+    "release": "Release counts, means, quantiles and histograms of a file, from a budget.",
     "budget": "Keep the budget of a data set in a ledger.",
     "geo": "Win a heat map back from places that planar Laplace noise has moved.",
     "demo": "Sanitize a generated table of ten million people, and estimate it back.",

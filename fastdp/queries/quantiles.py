@@ -130,9 +130,10 @@ class OrderStatistics:
         self._have |= new
 
     def _cells(self, low: float, high: float) -> tuple[int, int]:
-        first = 0 if low <= 0 else int(np.searchsorted(self._ends, math.floor(low), "right"))
-        last = self._ends.size - 1 if high >= self.size else int(np.searchsorted(self._ends, math.ceil(high), "left"))
-        return min(first, self._ends.size - 1), last
+        """The cells of candidates with these ranks, also of those that no row has: empty cells on both sides."""
+        first = 0 if low <= 0 else int(np.searchsorted(self._ends, math.floor(low), "left"))
+        last = self._ends.size - 1 if high >= self.size else int(np.searchsorted(self._ends, math.ceil(high), "right"))
+        return min(first, self._ends.size - 1), min(last, self._ends.size - 1)
 
     def window(self, low: float, high: float) -> tuple[int, np.ndarray, int, int]:
         """Rows below the window, its sorted steps, and the first and last candidate in it."""

@@ -31,14 +31,16 @@ __all__ = [
     "count", "distinct", "group_by", "histogram", "marginals", "mean", "quantiles", "sum", "variance",
 ]  # fmt: skip
 VALUE, PERSON = "value", "person"
+Limits = tuple[float, float] | Sequence[float] | str | None
+"""Bounds of a column: two numbers, or "private"."""
 
 
 def count(
-    data: Any,
+    data: object,
     *,
     epsilon: float | None = None,
     rho: float | None = None,
-    person: Any = None,
+    person: object = None,
     max_rows: int | None = None,
     neighbours: Neighbours = "add/remove",
     rng: Rng | None = None,
@@ -61,20 +63,20 @@ def count(
         Where randomness comes from; a fresh stream by default.
 
     >>> import fastdp as fd
-    >>> fd.release.count(range(1000), epsilon=1.0, rng=fd.Rng.unsafe_seed(7)).value
-    999
+    >>> abs(fd.release.count(range(1000), epsilon=1.0).value - 1000) < 100
+    True
     """
     return _one("count", data, "count", epsilon, rho, person, max_rows, neighbours, rng, column=None)
 
 
 def sum(  # noqa: A001
-    data: Any,
+    data: object,
     *,
-    bounds: Any = None,
+    bounds: Limits = None,
     column: str | None = None,
     epsilon: float | None = None,
     rho: float | None = None,
-    person: Any = None,
+    person: object = None,
     max_rows: int | None = None,
     nulls: str = "drop",
     neighbours: Neighbours = "add/remove",
@@ -89,13 +91,13 @@ def sum(  # noqa: A001
 
 
 def mean(
-    data: Any,
+    data: object,
     *,
-    bounds: Any = None,
+    bounds: Limits = None,
     column: str | None = None,
     epsilon: float | None = None,
     rho: float | None = None,
-    person: Any = None,
+    person: object = None,
     max_rows: int | None = None,
     nulls: str = "drop",
     neighbours: Neighbours = "add/remove",
@@ -109,13 +111,13 @@ def mean(
 
 
 def variance(
-    data: Any,
+    data: object,
     *,
-    bounds: Any = None,
+    bounds: Limits = None,
     column: str | None = None,
     epsilon: float | None = None,
     rho: float | None = None,
-    person: Any = None,
+    person: object = None,
     max_rows: int | None = None,
     nulls: str = "drop",
     neighbours: Neighbours = "add/remove",
@@ -126,15 +128,15 @@ def variance(
 
 
 def quantiles(
-    data: Any,
-    quantiles: Any = (0.25, 0.5, 0.75),
+    data: object,
+    quantiles: Sequence[float] = (0.25, 0.5, 0.75),
     *,
-    bounds: Any = None,
+    bounds: Limits = None,
     column: str | None = None,
     epsilon: float | None = None,
     rho: float | None = None,
     interval: float | None = None,
-    person: Any = None,
+    person: object = None,
     max_rows: int | None = None,
     nulls: str = "drop",
     neighbours: Neighbours = "add/remove",
@@ -162,12 +164,12 @@ def quantiles(
 
 
 def distinct(
-    data: Any,
+    data: object,
     *,
     column: str | None = None,
     epsilon: float | None = None,
     rho: float | None = None,
-    person: Any = None,
+    person: object = None,
     max_groups: int | None = None,
     neighbours: Neighbours = "add/remove",
     rng: Rng | None = None,
@@ -180,7 +182,7 @@ def distinct(
 
 
 def histogram(
-    data: Any,
+    data: object,
     *,
     edges: Sequence[float] | None = None,
     domain: Sequence[Any] | None = None,
@@ -188,7 +190,7 @@ def histogram(
     column: str | None = None,
     epsilon: float | None = None,
     rho: float | None = None,
-    person: Any = None,
+    person: object = None,
     max_groups: int | None = None,
     max_rows: int | None = None,
     neighbours: Neighbours = "add/remove",
@@ -208,11 +210,11 @@ def histogram(
 
 
 def group_by(
-    data: Any,
+    data: object,
     by: str | Sequence[str],
     answers: Mapping[str, str] | Sequence[str],
     *,
-    keys: Any = None,
+    keys: Sequence[Any] | str | None = None,
     bounds: Mapping[str, Any] | None = None,
     nulls: Mapping[str, str] | None = None,
     epsilon: float | None = None,
@@ -265,7 +267,7 @@ def group_by(
 
 
 def marginals(
-    data: Any,
+    data: object,
     domains: Mapping[str, Sequence[Any]],
     *,
     ways: int = 2,

@@ -85,7 +85,7 @@ class Unit:
     @classmethod
     def read(cls, owner: str, *, person: Any, neighbours: Any, max_groups: Any, max_rows: Any, bound: Any) -> Unit:
         """The unit of these parameters, checked."""
-        validation.one_of(owner, "neighbours", neighbours, ("add/remove", "replace"))
+        relation: Any = validation.one_of(owner, "neighbours", neighbours, ("add/remove", "replace"))
         if person is not None and (not isinstance(person, str) or not person):
             raise ParameterError(f"{owner}: person must be the name of a column, got {person!r}")
         if bound is not None:
@@ -95,14 +95,16 @@ class Unit:
             for name, value in given.items():
                 if value is not None:
                     raise ParameterError(f"{owner}: {name} bounds what a person contributes; say who: person=...")
-            return cls(neighbours=neighbours)
+            return cls(neighbours=relation)
         for name, most in (("max_groups", LARGEST_GROUPS), ("max_rows", LARGEST_ROWS)):
             value = given[name]
             if value is not None and validation.positive_integer(owner, name, value) > most:
                 raise ParameterError(f"{owner}: {name} must be at most {most:,}, got {value!r}")
         if max_rows is None:
             raise ParameterError(f"{owner}: max_rows is missing: how many rows of a person count in each group?")
-        return cls(person=person, neighbours=neighbours, max_groups=max_groups, max_rows=int(max_rows), bound=bound)
+        numbers: Any = max_groups, max_rows
+        way: Any = bound
+        return cls(person=person, neighbours=relation, max_groups=numbers[0], max_rows=numbers[1], bound=way)
 
     @property
     def name(self) -> str:

@@ -20,21 +20,26 @@ if TYPE_CHECKING:
 class Answer:
     """One released number, or one per group, about data that were bounded as the release says.
 
-    Attributes
+    Parameters
     ----------
-    value
-        What was drawn: a number, or an array with one per group.
-    std_error
-        The standard deviation of the noise; NaN where it is not known.
+    name
+        What it is called.
+    values
+        What was drawn, one per group.
+    errors
+        How far off they may be.
     privacy
         What this answer cost.
     keys
         The groups, column by column; None for a single number.
+    rank_error
+        For quantiles: by how many rows ranks are off at most, at a level.
 
     >>> import fastdp as fd
-    >>> n = fd.release.count(range(1000), epsilon=1.0, rng=fd.Rng.unsafe_seed(7))
-    >>> n.interval(0.95)
-    (996, 1002)
+    >>> n = fd.release.count(range(1000), epsilon=1.0)
+    >>> low, high = n.interval(0.95)
+    >>> high - low, low <= n.value <= high
+    (6, True)
     """
 
     name: str
@@ -71,8 +76,8 @@ class Answer:
         """A table: the groups, ``value``, ``std_error``, ``low`` and ``high``; the last two null where unknown."""
         import pyarrow as pa
 
-        columns = {} if self.keys is None else {name: self.keys.column(name) for name in self.keys.column_names}
-        return pa.table({**columns, **self.columns("value", level)})
+        own = self.columns("value", level)
+        return pa.table({**_key_columns(self.keys, own), **own})
 
     def columns(self, name: str, level: float) -> dict[str, Any]:
         """The answer's own columns, named after it."""
@@ -107,7 +112,17 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers(Mapping[str, Answer]):
-    """The answers of one query, by name; one row per group in canonical order."""
+    """The answers of one query, by name; one row per group in canonical order.
+
+    Parameters
+    ----------
+    name
+        The name of the query.
+    answers
+        The answers by name.
+    privacy
+        What all of them cost together.
+    """
 
     name: str
     answers: Mapping[str, Answer]
@@ -131,11 +146,17 @@ class Answers(Mapping[str, Answer]):
         """One row per group: keys, then each answer with its standard error and interval."""
         import pyarrow as pa
 
-        keys = self.keys_table
-        columns: dict[str, Any] = {} if keys is None else {name: keys.column(name) for name in keys.column_names}
+        own: dict[str, Any] = {}
         for name, answer in self.answers.items():
-            columns |= answer.columns(name if name not in columns else f"{name}_answer", level)
-        return pa.table(columns)
+            own |= answer.columns(name, level)
+        return pa.table({**_key_columns(self.keys_table, own), **own})
 
     def __repr__(self) -> str:
         return f"Answers({self.name}: {', '.join(self.answers)}; {self.privacy})"
+
+
+def _key_columns(keys: pa.Table | None, taken: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of the groups; one that has an answer's name gets "key_" before its own."""
+    if keys is None:
+        return {}
+    return {f"key_{name}" if name in taken else name: keys.column(name) for name in keys.column_names}

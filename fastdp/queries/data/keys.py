@@ -140,4 +140,4 @@ class BinKeys:
     def labels(self) -> dict[str, pa.Array]:
         import pyarrow as pa
 
-        return {"low": pa.array(self._edges[:-1]), "high": pa.array(self._edges[1:])}
+        return {"left": pa.array(self._edges[:-1]), "right": pa.array(self._edges[1:])}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -25,7 +25,7 @@ Nulls = Literal["drop", "lower", "upper"]
 NULLS = ("drop", "lower", "upper")
 
 
-def read_bounds(owner: str, column: str, value: Any) -> tuple[float, float]:
+def read_bounds(owner: str, column: str, value: object) -> tuple[float, float]:
     """Bounds of a column, which nobody guesses from the data."""
     if value is None:
         raise ParameterError(

@@ -24,7 +24,7 @@ class ColumnSpec:
     share: float | None = None
 
     @classmethod
-    def read(cls, owner: str, name: str, given: Any) -> ColumnSpec:
+    def read(cls, owner: str, name: str, given: object) -> ColumnSpec:
         """What ``[columns.NAME]`` says."""
         if not isinstance(given, Mapping):
             raise ParameterError(f"{owner}: column {name!r} takes a table with bounds and nulls")

@@ -17,6 +17,8 @@ from fastdp.queries.unit import Unit
 from fastdp.validation import unknown
 
 if TYPE_CHECKING:
+    from fastdp.accounting.ledger import Ledger
+    from fastdp.io.base import Progress
     from fastdp.queries.plans.run import ReleaseAnswers
     from fastdp.random.rng import Rng
 
@@ -139,20 +141,26 @@ class ReleasePlan:
             "queries": [query.to_dict() for query in self.queries],
         }
 
-    def privacy(self, source: Any) -> Privacy:
+    def privacy(self, source: object) -> Privacy:
         """What a release of this source will cost, exactly; reads its schema only."""
         from fastdp.queries.plans.run import Job
 
         return Job(self, source).privacy
 
-    def explain(self, source: Any, *, level: float = 0.95) -> list[dict[str, Any]]:
+    def explain(self, source: object, *, level: float = 0.95) -> list[dict[str, Any]]:
         """Each answer's expected error and interval, and the smallest group that appears; reads the schema only."""
         from fastdp.queries.plans.run import Job
 
         return Job(self, source).explain(level)
 
     def run(
-        self, source: Any, *, rng: Rng | None = None, ledger: Any = None, name: str = "", progress: Any = None
+        self,
+        source: object,
+        *,
+        rng: Rng | None = None,
+        ledger: Ledger | str | Path | None = None,
+        name: str = "",
+        progress: Progress | None = None,
     ) -> ReleaseAnswers:
         """The answers, from one pass over the data (two where bounds are found privately).
 

@@ -43,7 +43,7 @@ class Query:
     share: float | None = None
 
     @classmethod
-    def read(cls, owner: str, number: int, given: Any, folder: Path | None = None) -> Query:
+    def read(cls, owner: str, number: int, given: object, folder: Path | None = None) -> Query:
         """The query of a table; files with keys are found beside the plan."""
         if not isinstance(given, Mapping):
             raise ParameterError(f"{owner}: query {number} must be a table")

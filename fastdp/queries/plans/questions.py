@@ -27,7 +27,7 @@ class Question:
     quantiles: tuple[Any, ...] = ()
 
     @classmethod
-    def read(cls, owner: str, text: Any, name: str | None = None) -> Question:
+    def read(cls, owner: str, text: object, name: str | None = None) -> Question:
         """A question such as ``count``, ``mean(income)`` or ``quantiles(income, .25 .5 .75)``.
 
         >>> Question.read("release", "mean(income)")

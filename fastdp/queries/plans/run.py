@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -25,7 +25,7 @@ from fastdp.random.rng import Rng, resolve
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fastdp.io.base import Source
+    from fastdp.io.base import Progress, Source
     from fastdp.queries.plans.columns import ColumnSpec
     from fastdp.queries.plans.plan import ReleasePlan
 
@@ -59,7 +59,7 @@ class ReleaseAnswers(Mapping[str, Answers]):
         for query, answers in self.queries.items():
             for name, answer in answers.items():
                 table = answer.to_arrow(level)
-                names = [] if answer.keys is None else answer.keys.column_names
+                names = table.column_names[:-4]
                 for row in table.to_pylist():
                     rows["query"].append(query)
                     rows["key"].append(", ".join(str(row[key]) for key in names) if names else None)
@@ -76,7 +76,7 @@ class ReleaseAnswers(Mapping[str, Answers]):
 class Job:
     """A plan bound to a source: its schema is read, nothing else."""
 
-    def __init__(self, plan: ReleasePlan, source: Any, *, input_format: str | None = None) -> None:
+    def __init__(self, plan: ReleasePlan, source: object, *, input_format: str | None = None) -> None:
         self.plan = plan
         self._given, self._format = source, input_format
         self._source: Source | None = self._open()
@@ -174,7 +174,12 @@ class Job:
         return self._source.path
 
     def run(
-        self, *, rng: Rng | None = None, ledger: Any = None, name: str = "", progress: Any = None
+        self,
+        *,
+        rng: Rng | None = None,
+        ledger: Ledger | str | Path | None = None,
+        name: str = "",
+        progress: Progress | None = None,
     ) -> ReleaseAnswers:
         """Charge the ledger, read the data, draw the noise."""
         chosen = Rng() if rng is None else resolve(OWNER, rng)
@@ -221,7 +226,7 @@ class Job:
         book = chosen if isinstance(chosen, Ledger) else Ledger(chosen)
         return book.spend(privacy, name=name)
 
-    def _pass(self, tasks: Any, rng: Rng, progress: Callable[[int, int | None], None] | None) -> None:
+    def _pass(self, tasks: Any, rng: Rng, progress: Progress | None) -> None:
         """One pass over the data, for all tasks."""
         source = self._source
         assert source is not None

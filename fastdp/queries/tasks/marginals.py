@@ -34,7 +34,7 @@ LARGEST_DOMAIN = 1 << 31
 Subset = tuple[str, ...]
 
 
-def read_domains(owner: str, given: Any, ways: int) -> dict[str, tuple[Any, ...]]:
+def read_domains(owner: str, given: object, ways: int) -> dict[str, tuple[Any, ...]]:
     """The declared values of each column."""
     if not isinstance(given, Mapping) or not given:
         raise ParameterError(f"{owner}: marginals must give the domain of each column: {{city = [...], ...}}")
