@@ -85,6 +85,10 @@ from fastdp.mechanisms.metric.trajectory import TrajectoryReports as TrajectoryR
 from fastdp.plans.plan import Plan as Plan
 from fastdp.privacy import MetricPrivacy as MetricPrivacy
 from fastdp.privacy import Privacy as Privacy
+from fastdp.queries import release as release
+from fastdp.queries.answers.answer import Answer as Answer
+from fastdp.queries.answers.answer import Answers as Answers
+from fastdp.queries.plans.plan import ReleasePlan as ReleasePlan
 from fastdp.random import Rng as Rng
 from fastdp.tables.estimate import estimate_table as estimate_table
 from fastdp.tables.sanitize import sanitize as sanitize

@@ -31,6 +31,7 @@ def jobs() -> Iterator[Job]:
     yield from _estimates()
     yield "compositions of losses", _compose
     yield "tables of fairness", _tally
+    yield "releases about rows and persons", _release
 
 
 def _use(row: Row, warmup: Warmup, dtype: str) -> None:
@@ -144,3 +145,37 @@ def _tally() -> None:
         for columns in ([wide, narrow], [narrow, wide, narrow]):
             tally(columns)
             tally(columns, np.ones(RECORDS))
+
+
+def _release() -> None:
+    """Every aggregate, of rows and of persons named by numbers and by texts, in every way to bound them."""
+    import fastdp as fd
+
+    numbers, names = np.arange(RECORDS) % 4, [f"person {i % 4}" for i in range(RECORDS)]
+    table = {"number": numbers, "name": names, "value": np.linspace(0, 1, RECORDS), "key": names}
+    asked = ["count", "sum(value)", "variance(value)"]
+    bounds, keys = {"value": (0, 1)}, sorted(set(names))
+    limits: dict[str, Any]
+    for person in (None, "number", "name"):
+        limits = {} if person is None else {"person": person, "max_groups": 2, "max_rows": 2}
+        for rho in (None, 0.5):
+            epsilon = None if rho else 1.0
+            fd.release.group_by(table, "key", asked, keys=keys, bounds=bounds, epsilon=epsilon, rho=rho, **limits)
+        fd.release.group_by(table, "number", ["count"], keys="select", epsilon=1.0, delta=1e-6, **limits)
+    for persons in (None, numbers):
+        limits = {} if persons is None else {"person": persons, "max_rows": 2}
+        fd.release.quantiles(table["value"], [0.5], bounds=(0, 1), epsilon=1.0, **limits)
+        fd.release.variance(table["value"], bounds=(0, 1), epsilon=1.0, **limits)
+        fd.release.sum(table["value"], bounds=(0, 1), epsilon=1.0, **limits)
+    _heavy_person()
+
+
+def _heavy_person() -> None:
+    """Tables that grow, and a person with many rows."""
+    import fastdp as fd
+
+    many = np.arange(3000)
+    fd.release.group_by(
+        {"key": many, "person": many % 2}, "key", ["count"], keys="select", epsilon=1.0, delta=1e-6, person="person",
+        max_groups=1, max_rows=1,
+    )  # fmt: skip

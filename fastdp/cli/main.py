@@ -22,6 +22,7 @@ COMMANDS = {
     "plan": "Write a plan for a file, or explain one.",
     "estimate": "Estimate shares, means and distributions from a sanitized file.",
     "verify": "Compare a release with its receipt, its plan and its ledger.",
+    "release": "Release counts, means, quantiles and histograms of a file, from a budget.",
     "budget": "Keep the budget of a data set in a ledger.",
     "audit": "Measure what a mechanism, a table or a release gives away.",
     "geo": "Win a heat map back from places that planar Laplace noise has moved.",

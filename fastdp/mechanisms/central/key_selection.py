@@ -79,6 +79,11 @@ class KeySelection(Mechanism):
         return self._law.width // 2
 
     @property
+    def rate(self) -> float:
+        """The rate of the noise: P(z) ~ e**-(rate |z|) for |z| up to the threshold."""
+        return float(self._law.law.rate.exact)
+
+    @property
     def privacy(self) -> Privacy:
         """The guarantee of one selection, from the integer weights, rounded up."""
         law = self._law.law

@@ -1,0 +1,1 @@
+"""Releases about persons: values as steps, keys and persons as codes, bounded contributions, exact integer sums."""
