@@ -31,6 +31,7 @@ def jobs() -> Iterator[Job]:
     yield from _estimates()
     yield "compositions of losses", _compose
     yield "tables of fairness", _tally
+    yield "sums of gradients", _sum_gradients
 
 
 def _use(row: Row, warmup: Warmup, dtype: str) -> None:
@@ -148,3 +149,11 @@ def _tally() -> None:
         for columns in ([wide, narrow], [narrow, wide, narrow]):
             tally(columns)
             tally(columns, np.ones(RECORDS))
+
+
+def _sum_gradients() -> None:
+    """Clipped gradients of both widths."""
+    from fastdp.learning import GradientSum
+
+    for dtype in (np.float32, np.float64):
+        GradientSum(clip=1.0, noise_multiplier=1.0, batch=1).add(np.ones((RECORDS, 2), dtype)).release()
