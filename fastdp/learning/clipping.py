@@ -61,7 +61,7 @@ def _read_part(owner: str, given: Any) -> np.ndarray:
         given = given.astype(np.float32)
     if given.dtype not in (np.float32, np.float64):
         raise SchemaError(f"{owner}: gradients must be float16, float32 or float64, got {given.dtype}")
-    return given
+    return np.asarray(given)
 
 
 def _from_dlpack(owner: str, given: Any) -> np.ndarray:
