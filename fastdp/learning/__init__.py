@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from fastdp.learning.federated import DiscreteGaussianSum, Simulation, SkellamSum, simulate
 from fastdp.learning.gradient_sum import GradientSum
 from fastdp.learning.sampling import poisson_sample
 from fastdp.learning.training import Training, pay_for_training, train, training_cost
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from fastdp.learning.logistic import LogisticRegression
 
 __all__ = [
-    "GradientSum", "LinearRegression", "LogisticRegression", "Training", "pay_for_training", "poisson_sample", "train",
-    "training_cost",
+    "DiscreteGaussianSum", "GradientSum", "LinearRegression", "LogisticRegression", "Simulation", "SkellamSum", "Training",
+    "pay_for_training", "poisson_sample", "simulate", "train", "training_cost",
 ]  # fmt: skip
 
 _OPTIONAL = {"LinearRegression": "linear", "LogisticRegression": "logistic"}
