@@ -6,6 +6,7 @@ from fastdp import channels as channels
 from fastdp import errors as errors
 from fastdp import estimators as estimators
 from fastdp import fairness as fairness
+from fastdp import learning as learning
 from fastdp import locations as locations
 from fastdp import measures as measures
 from fastdp import mechanisms as mechanisms

@@ -32,6 +32,7 @@ def jobs() -> Iterator[Job]:
     yield "compositions of losses", _compose
     yield "tables of fairness", _tally
     yield "releases about rows and persons", _release
+    yield "sums of gradients", _sum_gradients
 
 
 def _use(row: Row, warmup: Warmup, dtype: str) -> None:
@@ -179,3 +180,11 @@ def _heavy_person() -> None:
         {"key": many, "person": many % 2}, "key", ["count"], keys="select", epsilon=1.0, delta=1e-6, person="person",
         max_groups=1, max_rows=1,
     )  # fmt: skip
+
+
+def _sum_gradients() -> None:
+    """Clipped gradients of both widths."""
+    from fastdp.learning import GradientSum
+
+    for dtype in (np.float32, np.float64):
+        GradientSum(clip=1.0, noise_multiplier=1.0, batch=1).add(np.ones((RECORDS, 2), dtype)).release()

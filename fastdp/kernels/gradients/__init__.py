@@ -1,0 +1,1 @@
+"""Gradients of single examples: their norms, and their sum on an integer grid."""

@@ -1,0 +1,50 @@
+"""Data sets of the learning tests: two of scikit-learn's, scaled by declared bounds, and a synthetic one."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.model_selection import train_test_split
+
+
+class Data(NamedTuple):
+    """Rows and labels to fit and to score, and the radius that is declared."""
+
+    rows: np.ndarray
+    labels: np.ndarray
+    test_rows: np.ndarray
+    test_labels: np.ndarray
+    radius: float
+
+
+def logistic(count: int, features: int = 20, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    source = np.random.default_rng(seed)
+    rows, weights = source.standard_normal((count, features)), source.standard_normal(features) / 2
+    return rows, (source.random(count) < 1 / (1 + np.exp(-rows @ weights))).astype(int)
+
+
+def cut(rows: np.ndarray, labels: np.ndarray, radius: float) -> Data:
+    a, b, c, d = train_test_split(rows, labels, test_size=0.3, random_state=1)
+    return Data(a, c, b, d, radius)
+
+
+def breast_cancer() -> Data:
+    """Scaled by its own moments, for every method alike: what is compared is the noise."""
+    found = load_breast_cancer()
+    return cut((found.data - found.data.mean(0)) / found.data.std(0), found.target, 1.2 * math.sqrt(30))
+
+
+def digits() -> Data:
+    found = load_digits()
+    return cut(found.data / 8 - 1, found.target, 0.8 * math.sqrt(64))
+
+
+def synthetic() -> Data:
+    rows, labels = logistic(5000)
+    return cut(rows, labels, 1.2 * math.sqrt(20))
+
+
+SETS = {"breast cancer": breast_cancer, "digits": digits, "synthetic": synthetic}
