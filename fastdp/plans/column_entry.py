@@ -28,7 +28,7 @@ _NO_PARAMETERS = (*KEYS, "mechanism")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(PlanPart):
+class ColumnEntry(PlanPart):
     """One column of a plan.
 
     A mechanism for numbers hides the whole record when ``bounds`` alone are given: any two values within them are
@@ -39,7 +39,7 @@ class Entry(PlanPart):
     policies: Policies = field(default_factory=Policies)
 
     @classmethod
-    def read(cls, column: str, value: object) -> Entry:
+    def read(cls, column: str, value: object) -> ColumnEntry:
         """From ``"keep"``, ``"drop"``, or a table with ``action`` or ``mechanism``."""
         owner = f"Plan: column {column!r}"
         if isinstance(value, str):
@@ -102,7 +102,7 @@ class Entry(PlanPart):
         return {} if self.mechanism is None else {self.name: _text_type(self.spec, labelled=bool(self.labelled))}
 
     def agrees_with(self, other: PlanPart | None) -> bool:
-        return isinstance(other, Entry) and (self.action, self.mechanism) == (other.action, other.mechanism)
+        return isinstance(other, ColumnEntry) and (self.action, self.mechanism) == (other.action, other.mechanism)
 
     def stream(self, rng: Rng) -> Rng:
         return rng.child(self.name)
@@ -123,7 +123,7 @@ class Entry(PlanPart):
         return [self.mechanism.randomize(column, rng=rng, nulls=self.policies.for_mechanism)]
 
 
-def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> Entry:
+def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> ColumnEntry:
     spec = find(owner, given["mechanism"])
     check_keys(owner, given, spec.all_keys)
     parameters = {key: value for key, value in given.items() if key not in _NO_PARAMETERS}
@@ -153,7 +153,7 @@ def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> Entry:
         bounds=parameters.get("bounds"),
         truths=spec.takes == "truths",
     )
-    return Entry((column,), "randomize", given, mechanism, _guarantee(mechanism, unit), policies.nulls, policies)
+    return ColumnEntry((column,), "randomize", given, mechanism, _guarantee(mechanism, unit), policies.nulls, policies)
 
 
 def _guarantee(mechanism: Any, unit: Any) -> Privacy:

@@ -1,4 +1,4 @@
-"""A page that needs nothing but itself: no script, no font, no request."""
+"""A self-contained HTML page: no script, no font, no request."""
 
 from __future__ import annotations
 
