@@ -29,7 +29,7 @@ from fastdp import measures
 from fastdp.channels import Channel, GeometricChannel, GridChannel, KRRChannel, LaplaceChannel
 from fastdp.estimators.likelihood.problem import Problem
 from fastdp.estimators.smoothing.map_prior import fading_blur, noise_variance, typical_steps
-from fastdp.estimators.smoothing.step_paths import Rows, accelerated_steps, em_steps
+from fastdp.estimators.smoothing.step_paths import CountRows, accelerated_steps, em_steps
 
 RESULTS, PAGE = machine.ROOT / "bench_results" / "hindsight.json", machine.ROOT / "docs" / "estimation.md"
 SAMPLES, REPORTS, EM = 20, (300, 10_000, 1_000_000), (5, 15, 50, 150, 500)
@@ -74,7 +74,7 @@ def cities(folder: Path, shape: tuple[int, ...]) -> Iterator[tuple[str, np.ndarr
 def rivals(channel: Channel, shape: tuple[int, ...], counts: np.ndarray) -> dict[str, np.ndarray]:
     """The simple methods that hindsight chooses from."""
     problem = Problem("hindsight", [(channel, counts)])
-    rows, found = Rows(problem, [counts[None, :].astype(float)]), {}
+    rows, found = CountRows(problem, [counts[None, :].astype(float)]), {}
     for step, points, _ in em_steps(rows):
         if step in EM:
             found[f"EM {step}"] = points[0]

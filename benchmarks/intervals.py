@@ -19,7 +19,7 @@ import fastdp as fd
 from benchmarks.measuring import machine
 from benchmarks.pages.tables import put_between, table
 from fastdp.channels import Channel, GeometricChannel, GridChannel
-from fastdp.tables.estimating.bounded_noise import Steps
+from fastdp.tables.estimating.bounded_noise import BoundedNoise
 from fastdp.tables.estimating.distributions import cells_of_steps
 
 RESULTS, PAGE = machine.ROOT / "bench_results" / "intervals.json", machine.ROOT / "docs" / "estimation.md"
@@ -44,7 +44,7 @@ def cases() -> dict[str, tuple[Pair, float]]:
 
     line, long = GeometricChannel(111, 1 / 110), GeometricChannel(10_001, 1 / 10_000)
     grid = GridChannel.laplace(0.5, (100, 100))
-    steps = Steps.of(fd.Laplace(epsilon=1.0, sensitivity=40.0, bounds=(-20.0, 20.0)))
+    steps = BoundedNoise.of(fd.Laplace(epsilon=1.0, sensitivity=40.0, bounds=(-20.0, 20.0)))
     cells = cells_of_steps(steps, np.zeros(steps.edges.size - 1), 8)
     ranges = (cells.range_of == np.arange(8)[:, None]).astype(float)
     krr = fd.KRR(epsilon=1.0, domain=100).channel()

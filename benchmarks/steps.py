@@ -24,7 +24,7 @@ from fastdp.channels import GridChannel
 from fastdp.channels.planar import spread_masses
 from fastdp.estimators.likelihood.problem import Problem
 from fastdp.estimators.smoothing.map_prior import fading_blur, noise_variance, typical_steps
-from fastdp.estimators.smoothing.step_paths import Rows, accelerated_steps
+from fastdp.estimators.smoothing.step_paths import CountRows, accelerated_steps
 from fastdp.locations import Grid, clustered_checkins
 from fastdp.locations.errors import compare
 from fastdp.locations.lecture import CITIES, EPSILON_KRR, REACH, SIDE, load_checkins
@@ -59,7 +59,7 @@ def best_steps(grid: Grid, truth: np.ndarray, noise: float, reports: int) -> dic
     problem = Problem("steps", [(channel, counts[0])])
     variance = noise_variance(problem, grid.shape)
     variation, moved, kept = [], {}, {*np.round(np.geomspace(3, MOST, 40)).astype(int).tolist()}
-    for step, points, _ in accelerated_steps(Rows(problem, [counts]), fading_blur(grid.shape, variance)):
+    for step, points, _ in accelerated_steps(CountRows(problem, [counts]), fading_blur(grid.shape, variance)):
         variation.append(np.abs(points - people / reports).sum())
         if step in kept:
             pairs = zip(points, people, strict=True)

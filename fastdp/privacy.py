@@ -74,6 +74,11 @@ class Privacy:
         """The guarantee for ``size`` units at once: size * epsilon, size**2 * rho, delta * size * e**((size-1) eps).
 
         Refused where that delta reaches 1: nothing would be guaranteed.
+
+        Parameters
+        ----------
+        size
+            The number of records that change together.
         """
         size = validation.positive_integer("Privacy.group", "size", size)
         if size == 1:
@@ -94,6 +99,11 @@ class Privacy:
 
     def epsilon_at(self, delta: float) -> float:
         """The smallest epsilon that this guarantee implies at ``delta``, rounded up.
+
+        Parameters
+        ----------
+        delta
+            The probability that the guarantee may fail with.
 
         >>> round(Privacy(rho=0.1).epsilon_at(1e-6), 3)
         2.142
@@ -192,7 +202,13 @@ class MetricPrivacy(Privacy):
         return "d-privacy: epsilon grows in proportion to the distance"
 
     def factor(self, distance: float) -> Fraction:
-        """How many times epsilon, and with its square how many times rho, two values up to ``distance`` apart cost."""
+        """How many times epsilon, and with its square how many times rho, two values up to ``distance`` apart cost.
+
+        Parameters
+        ----------
+        distance
+            A distance, in the mechanism's unit.
+        """
         apart = Fraction(validation.positive("MetricPrivacy.at", "distance", distance))
         if self.started:
             return Fraction(math.ceil(apart / Fraction(self.distance)))
@@ -200,7 +216,13 @@ class MetricPrivacy(Privacy):
         return min(factor, Fraction(1)) if apart <= self.distance else factor
 
     def at(self, distance: float) -> Privacy:
-        """The guarantee for two values up to ``distance`` apart, rounded up."""
+        """The guarantee for two values up to ``distance`` apart, rounded up.
+
+        Parameters
+        ----------
+        distance
+            A distance, in the mechanism's unit.
+        """
         factor = self.factor(distance)
         stated: dict[str, Any] = {"unit": _rename(self.unit, self.distance, distance), "neighbours": self.neighbours}
         if self.rho is not None:

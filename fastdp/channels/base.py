@@ -51,7 +51,13 @@ class Channel(ABC):
 
     @abstractmethod
     def row(self, x: int) -> np.ndarray:
-        """The distribution of the output for input ``x``."""
+        """The distribution of the output for input ``x``.
+
+        Parameters
+        ----------
+        x
+            The number of the input.
+        """
 
     @staticmethod
     def from_matrix(matrix: ArrayLike, storage: Storage = "float64") -> DenseChannel:
@@ -60,6 +66,13 @@ class Channel(ABC):
         Rows may miss 1 by 1e-9. ``storage`` says in how many bits entries are kept: float32 halves memory and time and
         moves an entry by at most 6e-8 of itself; float16 quarters them and moves it by up to 2.5e-4, which moves
         estimates by about 1e-3.
+
+        Parameters
+        ----------
+        matrix
+            Probabilities, inputs by outputs; each row sums to 1.
+        storage
+            ``"float64"``, ``"float32"`` or ``"float16"``.
 
         >>> channel = Channel.from_matrix([[0.75, 0.25], [0.25, 0.75]])
         >>> channel.forward([0.7, 0.3]).round(6).tolist()
@@ -74,12 +87,24 @@ class Channel(ABC):
         return np.stack([self.row(x) for x in range(self.shape[0])])
 
     def forward(self, p: ArrayLike) -> np.ndarray:
-        """The distribution of outputs when inputs follow ``p``: p C."""
+        """The distribution of outputs when inputs follow ``p``: p C.
+
+        Parameters
+        ----------
+        p
+            A distribution of the inputs, or rows of them.
+        """
         vectors = _read_vectors("p", p, self.shape[0])
         return self._forward(vectors) if vectors.ndim == 1 else self._forward_all(vectors)
 
     def backward(self, w: ArrayLike) -> np.ndarray:
-        """For each input, the expectation of ``w`` over its outputs: C w."""
+        """For each input, the expectation of ``w`` over its outputs: C w.
+
+        Parameters
+        ----------
+        w
+            A weight for each output, or rows of them.
+        """
         vectors = _read_vectors("w", w, self.shape[1])
         return self._backward(vectors) if vectors.ndim == 1 else self._backward_all(vectors)
 
@@ -106,11 +131,24 @@ class Channel(ABC):
 
         With d = p C they are the sums over y of counts[y] C[x, y] / d[y] and of counts[y] ln d[y], over the outputs
         with counts[y] > 0. Where such a d[y] is 0, the log-likelihood is -inf, and y is left out of the derivative.
+
+        Parameters
+        ----------
+        p
+            A distribution of the inputs, or rows of them.
+        counts
+            How often each output was seen.
         """
         return self.prepare(counts).gradient(p)
 
     def select(self, inputs: ArrayLike, outputs: ArrayLike) -> np.ndarray:
-        """The part of the matrix with these inputs and outputs, by their numbers or as masks, in the order given."""
+        """The part of the matrix with these inputs and outputs, by their numbers or as masks, in the order given.
+
+        Parameters
+        ----------
+        inputs, outputs
+            Those to keep, by their numbers or as masks.
+        """
         return self._select(
             _read_selection("inputs", inputs, self.shape[0]), _read_selection("outputs", outputs, self.shape[1])
         )
@@ -132,6 +170,13 @@ class Channel(ABC):
         integer it is the largest log-ratio between inputs that are at most so many numbers apart. Infinite where an
         output is possible for one input of a pair only. ``witness=True`` adds two inputs and the output that attain it,
         the likelier input first.
+
+        Parameters
+        ----------
+        metric
+            ``"line"``, a matrix, a function of two inputs, or an integer; None for any two inputs alike.
+        witness
+            Whether to give the worst pair of inputs and the output as well.
         """
         worst, where = self._epsilon(read_metric(metric, self.shape[0]))
         return (float(worst), where) if witness else float(worst)
@@ -144,7 +189,13 @@ class Channel(ABC):
         return worst_of_matrix(self.dense(), pairs)
 
     def compose(self, other: Channel) -> Channel:
-        """The channel whose output is that of ``other`` on the output of this one; written out where it is small."""
+        """The channel whose output is that of ``other`` on the output of this one; written out where it is small.
+
+        Parameters
+        ----------
+        other
+            The channel that the outputs go through next.
+        """
         if not isinstance(other, Channel):
             raise ParameterError(f"Channel: compose takes a Channel, got {type(other).__name__}")
         cascade = CascadeChannel(self, other)
@@ -155,6 +206,11 @@ class Channel(ABC):
 
         Entry (i, j) is the probability of outputs[j] for inputs[i], divided by that of all of ``outputs``. What it says
         holds for records known to have such an output. Inputs that never have one are refused.
+
+        Parameters
+        ----------
+        inputs, outputs
+            Those to keep, by their numbers or as masks; all by default.
         """
         part = self.select(
             np.arange(self.shape[0]) if inputs is None else inputs,

@@ -55,6 +55,11 @@ class GridChannel(Channel):
     def laplace(cls, rate: float, shape: tuple[int, int]) -> GridChannel:
         """Planar Laplace noise added to the middles of cells of side 1; ``rate`` is epsilon per side.
 
+        Parameters
+        ----------
+        rate, shape
+            As in `geometric`.
+
         >>> GridChannel.laplace(0.99, (3, 3)).shape
         (9, 9)
         """
@@ -63,7 +68,15 @@ class GridChannel(Channel):
 
     @classmethod
     def geometric(cls, rate: float, shape: tuple[int, int]) -> GridChannel:
-        """Planar geometric noise: offset z has probability proportional to e**(-rate |z|), |z| its length in cells."""
+        """Planar geometric noise: offset z has probability proportional to e**(-rate |z|), |z| its length in cells.
+
+        Parameters
+        ----------
+        rate
+            The inverse scale of the noise per cell.
+        shape
+            The numbers of rows and of columns.
+        """
         rate = validation.positive("GridChannel", "rate", rate)
         return cls(geometric_masses(rate, _read_shape(shape)), shape)
 

@@ -35,6 +35,11 @@ class Observed:
         """The derivative of the log-likelihood by each entry of ``p``, and the log-likelihood.
 
         As ``Channel.gradient`` says; for many rows the second is a vector.
+
+        Parameters
+        ----------
+        p
+            A distribution of the inputs, or rows of them.
         """
         d = self.channel.forward(p)
         if d.shape != self.counts.shape:

@@ -55,7 +55,21 @@ class SupportChannel(Channel):
 
     @classmethod
     def from_hashes(cls, seeds: Any, hashes: Any, g: int, size: int, epsilon: float) -> SupportChannel:
-        """From reports of local hashing with a seed each: the set of values that the seed hashes to the report."""
+        """From reports of local hashing with a seed each: the set of values that the seed hashes to the report.
+
+        Parameters
+        ----------
+        seeds
+            The seed of each report.
+        hashes
+            The hash of each report.
+        g
+            The number of hash values.
+        size
+            The number of values.
+        epsilon
+            The privacy of one report.
+        """
         seeds = np.ascontiguousarray(seeds, np.uint64)
         hashes = np.asarray(hashes)
         if seeds.ndim != 1 or seeds.shape != hashes.shape:

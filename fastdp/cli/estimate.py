@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with all shares.")
 @click.option("-o", "--output", type=click.Path(), help="Write all shares to a .parquet, .arrow or .csv file.")
 @click.option("--force", is_flag=True, help="Replace an existing output file.")
-@click.option("-n", "--dry-run", is_flag=True, help="Check plan and file, say what would be estimated, read no rows.")
+@click.option("-n", "--dry-run", is_flag=True, help="Check plan and file, print what would be estimated, read no rows.")
 @click.option(
     "--from",
     "input_format",

@@ -1,4 +1,4 @@
-"""Files that a command writes: refused before any work where they may not be, and then whole or not at all."""
+"""Output files of commands: checked up front, written atomically."""
 
 from __future__ import annotations
 

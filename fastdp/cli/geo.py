@@ -53,15 +53,17 @@ NO_REGION = (
 )  # fmt: skip
 @click.option("--runs", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of the experiment.")
 @click.option("--force", is_flag=True, help="Replace existing outputs.")
-@click.option("-n", "--dry-run", is_flag=True, help="Check all that is given, say what would be done, read no places.")
+@click.option(
+    "-n", "--dry-run", is_flag=True, help="Check all that is given, print what would be done, read no points."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
     source: str | None, *, experiment: str | None, output: Path | None, grids: Path | None, **given: Any
 ) -> None:
-    """Sanitize the places in FILE, win the heat map back, and write it as a page that needs nothing but itself.
+    """Sanitize the points in FILE, estimate the heat map from them, and write it as a self-contained page.
 
-    FILE is Parquet, Arrow or CSV. Every place is moved by planar Laplace noise; the map is restored from these reports
+    FILE is Parquet, Arrow or CSV. Every point is moved by planar Laplace noise; the map is restored from these reports
     by inversion, by the iterative Bayesian update (IBU) and by the regularised default. It runs in little memory
     whatever the size of FILE.
 

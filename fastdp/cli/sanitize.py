@@ -34,7 +34,7 @@ FORMATS = click.Choice(["parquet", "arrow", "csv"])
 @click.option("--records", type=click.IntRange(min=1), help="Records of one unit of the budget, at the most.")
 @click.option("--shuffle", is_flag=True, help="Release the rows in a random order: for inputs that are sorted.")
 @click.option("--force", is_flag=True, help="Replace an existing output file.")
-@click.option("-n", "--dry-run", is_flag=True, help="Check plan and file, say what would be done, write nothing.")
+@click.option("-n", "--dry-run", is_flag=True, help="Check plan and file, print what would be done, write nothing.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the receipt as JSON; on standard error if the data are on output."
 )

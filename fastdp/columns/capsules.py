@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 Column = Any
 """A pyarrow Array or ChunkedArray."""
-Way = Callable[[Any], Any]
+Maker = Callable[[Any], Any]
 
 
-def read_capsule(values: object) -> tuple[Column, Way]:
+def read_capsule(values: object) -> tuple[Column, Maker]:
     """One array, and how an array of results becomes what was given."""
     import pyarrow as pa
 
@@ -28,10 +28,10 @@ def read_capsule(values: object) -> tuple[Column, Way]:
     if pa.types.is_struct(array.type) and array.type.num_fields == 1:
         name = array.type.field(0).name
         (array,) = array.flatten()
-        make = find_table_way(values)
+        make = table_maker(values)
         if make is not None:
             return array, lambda results: make(pa.table({name: results}))
-    return array, _find_column_way(values)
+    return array, _column_maker(values)
 
 
 def read_table(source: object) -> pa.Table:
@@ -41,36 +41,36 @@ def read_table(source: object) -> pa.Table:
     return pa.table(source)
 
 
-def _find_column_way(values: Any) -> Way:
+def _column_maker(values: Any) -> Maker:
     kind = type(values)
     library = kind.__module__.partition(".")[0]
-    way: Way = _as_it_is
+    make: Maker = _as_it_is
     if library == "arro3" and hasattr(kind, "from_arrow"):
-        way = kind.from_arrow
+        make = kind.from_arrow
     elif library == "nanoarrow" and kind.__name__ in {"Array", "ArrayStream"}:
-        way = getattr(sys.modules["nanoarrow"], kind.__name__)
-    return way
+        make = getattr(sys.modules["nanoarrow"], kind.__name__)
+    return make
 
 
-def find_table_way(like: object) -> Way | None:
+def table_maker(like: object) -> Maker | None:
     """How a pyarrow table becomes the kind of table that ``like`` is; None for kinds that cannot be made."""
     import pyarrow as pa
 
     kind: Any = type(like)
-    known: dict[Any, Way] = {pa.Table: _as_it_is, pa.RecordBatch: _batch, pa.RecordBatchReader: pa.Table.to_reader}
-    way = known.get(kind)
+    known: dict[Any, Maker] = {pa.Table: _as_it_is, pa.RecordBatch: _batch, pa.RecordBatchReader: pa.Table.to_reader}
+    make = known.get(kind)
     library, name = kind.__module__.lstrip("_").partition(".")[0], kind.__name__
     if library == "arro3" and name in {"Table", "RecordBatchReader"}:
-        way = kind.from_arrow
+        make = kind.from_arrow
     elif library == "arro3" and name == "RecordBatch":
-        way = lambda table: kind.from_arrow(_batch(table))  # noqa: E731
+        make = lambda table: kind.from_arrow(_batch(table))  # noqa: E731
     elif library == "nanoarrow" and name in {"Array", "ArrayStream"}:
-        way = getattr(sys.modules["nanoarrow"], name)
+        make = getattr(sys.modules["nanoarrow"], name)
     elif library == "duckdb" and name == "DuckDBPyRelation":
-        way = sys.modules["duckdb"].from_arrow
+        make = sys.modules["duckdb"].from_arrow
     elif library == "datafusion" and name == "DataFrame":
-        way = sys.modules["datafusion"].SessionContext().from_arrow
-    return way
+        make = sys.modules["datafusion"].SessionContext().from_arrow
+    return make
 
 
 def _as_it_is(results: Any) -> Any:

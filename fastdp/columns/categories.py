@@ -179,10 +179,10 @@ def _read_arrow(owner: str, values: pa.Array | pa.ChunkedArray, labels: pa.Array
     writer = label_writer(owner, labels, None if encoded else kind)
 
     def rebuild(results: list[Any]) -> Any:
-        dressed = [writer.finish(content, chunk) for content, chunk in zip(results, chunks, strict=True)]
+        labelled = [writer.finish(content, chunk) for content, chunk in zip(results, chunks, strict=True)]
         if isinstance(values, pa.ChunkedArray):
-            return pa.chunked_array(dressed, dressed[0].type if dressed else values.type if encoded else kind)
-        return dressed[0]
+            return pa.chunked_array(labelled, labelled[0].type if labelled else values.type if encoded else kind)
+        return labelled[0]
 
     return NumericColumn(
         [_codes_of(owner, chunk, labels) for chunk in chunks],

@@ -39,7 +39,8 @@ class Domain:
         """
         read = value if isinstance(value, Domain) else cls._read(owner, value)
         if read.size > most:
-            raise ParameterError(f"{owner}: domain must have at most {most} values, got {read.size}{hint}")
+            shown = f"2**{most.bit_length() - 1}" if most >= 1 << 20 and most & (most - 1) == 0 else str(most)
+            raise ParameterError(f"{owner}: domain must have at most {shown} values, got {read.size}{hint}")
         return read
 
     @classmethod

@@ -109,11 +109,11 @@ class ReportType:
         """The numpy type of an array of reports with several fields."""
         return np.dtype([(f.name, f.dtype) if f.width is None else (f.name, f.dtype, (f.width,)) for f in self.fields])
 
-    def sheet(self, count: int, values: Any) -> Sheet:
+    def allocate(self, count: int, values: Any) -> Buffer:
         """Room for ``count`` reports, in the kind of container that ``values`` came in."""
         if len(self.fields) > 1 and not is_arrow(values):
-            return Rows(self, fresh(count, self.numpy_dtype()))
-        return Columns(self, tuple(fresh(count * field.per_report, field.dtype) for field in self.fields))
+            return RowBuffer(self, fresh(count, self.numpy_dtype()))
+        return ColumnBuffer(self, tuple(fresh(count * field.per_report, field.dtype) for field in self.fields))
 
     def cut(self, parts: Parts, start: int, stop: int) -> Parts:
         """Reports start:stop."""
@@ -122,17 +122,17 @@ class ReportType:
             for field, part in zip(self.fields, parts, strict=True)
         )
 
-    def dress(self, sheets: Sequence[Sheet], values: Any) -> Any:
+    def wrap(self, buffers: Sequence[Buffer], values: Any) -> Any:
         """Reports in the kind of container that ``values`` came in; null where a public null was."""
         if not is_arrow(values):
-            (sheet,) = sheets
-            return sheet.content if isinstance(sheet, Rows) else self.fields[0].to_numpy(sheet.content[0])
+            (buffer,) = buffers
+            return buffer.content if isinstance(buffer, RowBuffer) else self.fields[0].to_numpy(buffer.content[0])
         import pyarrow as pa
 
         if isinstance(values, pa.Array):
-            return self._to_arrow(sheets[0].content, values)
-        chunks = [self._to_arrow(sheet.content, chunk) for sheet, chunk in zip(sheets, values.chunks, strict=False)]
-        return pa.chunked_array(chunks, self.arrow_type())  # no chunks have one empty sheet
+            return self._to_arrow(buffers[0].content, values)
+        chunks = [self._to_arrow(buffer.content, chunk) for buffer, chunk in zip(buffers, values.chunks, strict=False)]
+        return pa.chunked_array(chunks, self.arrow_type())  # no chunks have one empty buffer
 
     def _to_arrow(self, parts: Parts, values: pa.Array) -> pa.Array:
         import pyarrow as pa
@@ -190,7 +190,7 @@ class ReportType:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ColumnBuffer:
     """Reports field by field: what arrow holds."""
 
     kind: ReportType
@@ -205,7 +205,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowBuffer:
     """Reports row by row: what a structured array holds."""
 
     kind: ReportType
@@ -221,7 +221,7 @@ class Rows:
             self.content[field.name][start:stop] = field.to_numpy(part)
 
 
-Sheet = Columns | Rows
+Buffer = ColumnBuffer | RowBuffer
 
 
 def _is_alike(one: pa.DataType, other: pa.DataType) -> bool:

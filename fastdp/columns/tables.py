@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastdp.columns.capsules import find_table_way, read_table
+from fastdp.columns.capsules import read_table, table_maker
 from fastdp.columns.containers import Rewrap, as_pandas, guarded, is_of, is_pandas_array, unwrap
 from fastdp.errors import DomainError, SchemaError
 
@@ -45,7 +45,7 @@ def unwrap_table(owner: str, table: object) -> tuple[list[tuple[Any, Any]], Rewr
         return list(zip(table.schema.names, table.columns, strict=True)), type(table).from_pydict
     if not (hasattr(type(table), "__arrow_c_stream__") or hasattr(type(table), "__arrow_c_array__")):
         return None
-    read, make = guarded(owner, table, lambda given: (read_table(given), find_table_way(given)))
+    read, make = guarded(owner, table, lambda given: (read_table(given), table_maker(given)))
     columns = list(zip(read.schema.names, read.columns, strict=True))
     return columns, lambda results: _to_table(results) if make is None else make(_to_table(results))
 
@@ -123,7 +123,7 @@ def same_kind(table: pa.Table, source: object) -> Any:
         return sys.modules["pandas"].DataFrame(columns)
     if is_of(source, "polars", ("DataFrame",)):
         return sys.modules["polars"].DataFrame(table.replace_schema_metadata(None))
-    make = find_table_way(source)
+    make = table_maker(source)
     return table if make is None else make(table)
 
 

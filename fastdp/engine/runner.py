@@ -12,7 +12,7 @@ import numpy as np
 
 from fastdp.columns.numeric import NumericColumn, read_block
 from fastdp.columns.pieces import Piece
-from fastdp.columns.reports import Parts, ReportType, Sheet
+from fastdp.columns.reports import Buffer, Parts, ReportType
 from fastdp.kernels.local.permanent import make_permanent_scratch
 from fastdp.kernels.memory import empty_aligned
 from fastdp.kernels.stream.bits import make_bit_scratch
@@ -93,11 +93,11 @@ def run_reports(
     """One report per value of the column that was read from ``values``; each report takes ``slots`` slots."""
     like, rewrap = column.source or (values, None)
 
-    def room(number: int) -> Sheet:
-        return reports.sheet(column.pieces[number].size, like)
+    def room(number: int) -> Buffer:
+        return reports.allocate(column.pieces[number].size, like)
 
-    dressed = reports.dress(_run_blocks(owner, column, rng, block, room, slots), like)
-    return dressed if rewrap is None else rewrap(dressed)
+    wrapped = reports.wrap(_run_blocks(owner, column, rng, block, room, slots), like)
+    return wrapped if rewrap is None else rewrap(wrapped)
 
 
 def _run_blocks(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ class UniformCodes:
     """
 
     key: np.ndarray
-    slot: Any
+    slot: np.uint64
     k: int
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,11 +18,34 @@ from fastdp.estimators.likelihood.maximise import METHODS, krr_likeliest, maximi
 from fastdp.estimators.likelihood.problem import Problem, check_possible, plain_channel, read_counts, read_start
 from fastdp.estimators.likelihood.search import Callback
 from fastdp.estimators.result import Estimate
+from fastdp.typing import Matrix
 
 
+@overload
 def ibu(
-    channel: Channel | np.ndarray | Sequence[Any],
-    counts: ArrayLike | None = None,
+    channel: Channel | Matrix | Sequence[tuple[object, object]],
+    counts: np.ndarray | Sequence[float] | None = ...,
+    *,
+    start: ArrayLike | None = ...,
+    tolerance: float = ...,
+    max_iterations: int | None = ...,
+    method: str = ...,
+    callback: Callback | None = ...,
+    progress: bool | None = ...,
+) -> Estimate: ...
+@overload
+def ibu(
+    channel: Channel | Matrix,
+    counts: Sequence[Sequence[float] | np.ndarray],
+    *,
+    start: ArrayLike | None = ...,
+    tolerance: float = ...,
+    max_iterations: int | None = ...,
+    method: str = ...,
+) -> list[Estimate]: ...
+def ibu(
+    channel: Channel | Matrix | Sequence[tuple[object, object]],
+    counts: ArrayLike | Sequence[Sequence[float] | np.ndarray] | None = None,
     *,
     start: ArrayLike | None = None,
     tolerance: float = 1e-6,
@@ -30,7 +53,7 @@ def ibu(
     method: str = "auto",
     callback: Callback | None = None,
     progress: bool | None = None,
-) -> Any:
+) -> Estimate | list[Estimate]:
     """The distribution of inputs that makes the counts of outputs likeliest, as an :class:`Estimate`.
 
     ``channel`` may be a plain matrix, inputs by outputs.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +14,7 @@ from fastdp.errors import NotIdentifiableError, ParameterError
 from fastdp.estimators.likelihood.deconvolution import deconvolve
 from fastdp.estimators.likelihood.problem import plain_channel, read_counts
 from fastdp.estimators.simplex import clip_simplex, project_simplex
+from fastdp.typing import Matrix
 
 LARGEST_CONDITION = 1e12
 """Beyond it, rounding alone could change the estimate in its fourth digit."""
@@ -22,7 +22,7 @@ LARGEST_WRITTEN = 2_000
 """Cells of a map whose channel is written out: a second."""
 
 
-def invert(channel: Channel | Any, counts: ArrayLike, project: str | None = None) -> np.ndarray:
+def invert(channel: Channel | Matrix, counts: ArrayLike, project: str | None = None) -> np.ndarray:
     """The solution p of p C = counts / n, unbiased; least squares where there are more outputs than inputs.
 
     ``channel`` may be a plain matrix, inputs by outputs. The solution may be negative: ``project="clip"`` sets such

@@ -29,7 +29,7 @@ class ForPrior(Protocol):
 class PrivicRound:
     """What one round collected with, what was known after it, and by how much that moved (total variation)."""
 
-    mechanism: Any
+    mechanism: FiniteMechanism
     estimate: Estimate
     moved: float
 
@@ -41,7 +41,7 @@ class Privic:
     ``mechanism`` has not collected anything yet: using it costs its own privacy.
     """
 
-    mechanism: Any
+    mechanism: FiniteMechanism
     estimate: Estimate
     rounds: tuple[PrivicRound, ...]
     privacy: Privacy

@@ -84,6 +84,11 @@ class Estimate(Result):
 
         In closed form for k-RR (Wilson's), for unbiased frequencies and where the maximum likelihood is regular; else
         certified as :meth:`bounds` are, for up to 128 values. Each holds its estimate.
+
+        Parameters
+        ----------
+        level
+            The probability that an interval holds the truth, between 0 and 1.
         """
         return self._get_spread().interval(validation.level("interval", level))
 
@@ -94,6 +99,15 @@ class Estimate(Result):
         probability ``level`` whatever the distribution is: it is the mean over the reports of weights found on others,
         plus the worst bias that these can have, plus their standard error. Where reports do not determine the
         functional it is wide. ``simultaneous=True`` makes the intervals of all rows hold together (Bonferroni).
+
+        Parameters
+        ----------
+        functional
+            The weights of a linear function of the distribution, one per value, or rows of such.
+        level
+            The probability that an interval holds the truth, between 0 and 1.
+        simultaneous
+            Whether all intervals hold together with this probability, not each by itself.
 
         >>> from fastdp.channels import KRRChannel
         >>> from fastdp.estimators import ibu
@@ -112,6 +126,13 @@ class Estimate(Result):
 
     def share(self, which: object, level: float) -> Interval:
         """Confidence interval of the share of some values together: one of them, several, or a mask of all entries.
+
+        Parameters
+        ----------
+        which
+            The values whose share is wanted: labels, numbers, or a truth value for each.
+        level
+            The probability that an interval holds the truth, between 0 and 1.
 
         >>> import fastdp as fd
         >>> mechanism = fd.KRR(epsilon=3.0, domain=["cold", "flu", "none"])
@@ -142,6 +163,13 @@ class Estimate(Result):
         """Confidence interval of a quantile: the smallest value that a part ``q`` of people do not exceed.
 
         Values must be numbers in order. Ends are rounded outwards: to values, or to the edges of bins.
+
+        Parameters
+        ----------
+        q
+            The quantile, between 0 and 1.
+        level
+            The probability that an interval holds the truth, between 0 and 1.
 
         >>> import fastdp as fd, numpy as np
         >>> mechanism = fd.Geometric(epsilon=2.0, bounds=(0, 20))
@@ -188,6 +216,11 @@ class Estimate(Result):
         """A table of values and probabilities; with a level also of their spread and intervals.
 
         The rest of the estimate is in the metadata of its schema.
+
+        Parameters
+        ----------
+        level
+            The probability that an interval holds the truth, between 0 and 1.
         """
         import pyarrow as pa
 

@@ -80,7 +80,17 @@ class Grid:
 
     @classmethod
     def over(cls, *, latitude: Sequence[float], longitude: Sequence[float], cell: float | str, unit: str = "m") -> Grid:
-        """The grid over two pairs of bounds; longitudes from the west to the east, also over the date line."""
+        """The grid over two pairs of bounds; longitudes from the west to the east, also over the date line.
+
+        Parameters
+        ----------
+        latitude, longitude
+            Degrees of the points.
+        cell
+            The side of a cell: a number, or text with a unit such as "250m".
+        unit
+            The unit of lengths.
+        """
         south, north = validation.bounds("Grid", latitude, integers=False)
         if not isinstance(longitude, tuple | list) or len(longitude) != 2:
             raise ParameterError("Grid: longitude must be two numbers, from the west to the east")
@@ -130,13 +140,29 @@ class Grid:
         return Plane("Grid", *self.origin)
 
     def project(self, latitude: Column, longitude: Column, *, far: str = "refuse") -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates x and y of points on the globe; those on its other side are refused, or ``far="infinite"``."""
+        """Coordinates x and y of points on the globe; those on its other side are refused, or ``far="infinite"``.
+
+        Parameters
+        ----------
+        latitude, longitude
+            Degrees of the points.
+        far
+            ``"refuse"`` points on the other side of the globe, or make their coordinates ``"infinite"``.
+        """
         validation.one_of("Grid", "far", far, ("refuse", "infinite"))
         plane = self._plane()
         return project("Grid", plane, self.unit, *_flat(latitude, longitude), refuse_far=far == "refuse")
 
     def count(self, x: Column, y: Column, *, outside: str = "clamp") -> np.ndarray:
-        """How many points are in each cell; those outside count for the nearest of the border, or not (``"drop"``)."""
+        """How many points are in each cell; those outside count for the nearest of the border, or not (``"drop"``).
+
+        Parameters
+        ----------
+        x, y
+            Coordinates of the points, in the grid's unit.
+        outside
+            ``"clamp"`` counts points outside the grid for the nearest cell of its border, ``"drop"`` not at all.
+        """
         drop = validation.one_of("Grid", "outside", outside, ("clamp", "drop")) == "drop"
         counts = np.zeros(self.size, np.int64)
         x, y = _flat(x, y)
@@ -147,12 +173,26 @@ class Grid:
         return counts.reshape(self.shape)
 
     def count_latlon(self, latitude: Column, longitude: Column, *, outside: str = "clamp") -> np.ndarray:
-        """The same for points on the globe."""
+        """The same for points on the globe.
+
+        Parameters
+        ----------
+        latitude, longitude
+            Degrees of the points.
+        outside
+            ``"clamp"`` counts points outside the grid for the nearest cell of its border, ``"drop"`` not at all.
+        """
         far = "infinite" if outside == "drop" else "refuse"
         return self.count(*self.project(latitude, longitude, far=far), outside=outside)
 
     def count_cells(self, cells: Column) -> np.ndarray:
-        """How often each cell is reported, by its number."""
+        """How often each cell is reported, by its number.
+
+        Parameters
+        ----------
+        cells
+            The numbers of cells.
+        """
         counts = np.zeros((4, self.size), np.int64)
         column = read_numeric("Grid", cells, "integer")
         for block in column.blocks("Grid"):
@@ -164,14 +204,26 @@ class Grid:
         return total
 
     def cells(self, x: Column, y: Column) -> np.ndarray:
-        """The number of each point's cell, or of the nearest of the border."""
+        """The number of each point's cell, or of the nearest of the border.
+
+        Parameters
+        ----------
+        x, y
+            Coordinates of the points, in the grid's unit.
+        """
         x, y = _flat(x, y)
         out = np.empty(x.size, np.int64)
         _refuse("Grid", fill_cells(x, y, *self._frame(), out))
         return out
 
     def inside(self, x: Column, y: Column) -> np.ndarray:
-        """Which points are inside."""
+        """Which points are inside.
+
+        Parameters
+        ----------
+        x, y
+            Coordinates of the points, in the grid's unit.
+        """
         x, y = _flat(x, y)
         out = np.empty(x.size, np.bool_)
         refuse_nan("Grid", x, y)

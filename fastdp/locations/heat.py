@@ -47,6 +47,13 @@ class HeatMap:
         It covers whatever the true map is. Reports hardly ever determine a single cell; blocks whose sides are a few
         times as long as the noise are well determined.
 
+        Parameters
+        ----------
+        block
+            A truth value for each cell, in the map's shape.
+        level
+            The probability that an interval holds the truth, between 0 and 1.
+
         >>> from fastdp.channels import KRRChannel
         >>> grid = Grid(x=(0, 3000), y=(0, 3000), cell=500)
         >>> heat = heat_map(KRRChannel(36, 0.5, 0.5 / 35), np.full((6, 6), 1000), grid)
@@ -64,7 +71,13 @@ class HeatMap:
         return self.estimate.share(mask.reshape(-1), level)
 
     def quadrants(self, level: float) -> dict[str, Interval]:
-        """Confidence intervals of the shares of the four quarters of the map."""
+        """Confidence intervals of the shares of the four quarters of the map.
+
+        Parameters
+        ----------
+        level
+            The probability that an interval holds the truth, between 0 and 1.
+        """
         rows, columns = (np.arange(side) < (side + 1) // 2 for side in self.grid.shape)
         return {
             f"{north}-{west}": self.share(np.outer(rows == (north == "north"), columns == (west == "west")), level)
@@ -79,11 +92,23 @@ class HeatMap:
         return shares
 
     def errors(self, truth: Matrix | Numbers) -> MapErrors:
-        """How far the restored map is from the true one, counts or parts."""
+        """How far the restored map is from the true one, counts or parts.
+
+        Parameters
+        ----------
+        truth
+            The true map: counts or shares of the cells.
+        """
         return compare(self.grid, self.restored, truth)
 
     def noisy_errors(self, truth: Matrix | Numbers) -> MapErrors:
-        """How far the reports are from the true map."""
+        """How far the reports are from the true map.
+
+        Parameters
+        ----------
+        truth
+            The true map: counts or shares of the cells.
+        """
         return compare(self.grid, self.noisy, truth)
 
     def to_arrow(self) -> pa.Table:

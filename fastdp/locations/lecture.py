@@ -70,7 +70,7 @@ CITIES = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fit:
+class LectureFit:
     """A map won from the reports of one mechanism, and its errors."""
 
     map: np.ndarray
@@ -88,7 +88,7 @@ class CityResult:
     n: int
     truth: np.ndarray
     privacy: dict[str, Any]
-    runs: list[dict[tuple[str, str], Fit]]
+    runs: list[dict[tuple[str, str], LectureFit]]
 
     def mean(self, mechanism: str, rule: str) -> tuple[float, float | None]:
         """Total variation and earth mover's distance, means over the runs."""
@@ -173,7 +173,7 @@ def _run_city(
         moved = planar.randomize(xs, ys, rng=rng)
         answers = krr.randomize(grid.cells(xs, ys), rng=rng)
         counts = {"planar": grid.count(*moved), "krr": grid.count_cells(answers)}
-        fits: dict[tuple[str, str], Fit] = {}
+        fits: dict[tuple[str, str], LectureFit] = {}
         for name, mechanism in (("planar", planar), ("krr", krr)):
             fits |= {(name, rule): fit for rule, fit in _fit(grid, mechanism, counts[name], truth, ITERATIONS[name])}
         found.append(fits)
@@ -194,7 +194,7 @@ def load_checkins(file: str | os.PathLike[str], grid: Grid) -> tuple[np.ndarray,
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
-def _fit(grid: Grid, mechanism: Any, counts: np.ndarray, truth: np.ndarray, steps: int) -> list[tuple[str, Fit]]:
+def _fit(grid: Grid, mechanism: Any, counts: np.ndarray, truth: np.ndarray, steps: int) -> list[tuple[str, LectureFit]]:
     default = heat_map(mechanism, counts, grid, progress=False)
     path = _path(grid, mechanism, counts, max(steps, HINDSIGHT[-1]), {*HINDSIGHT, steps})
     best = min((compare_variation(path[step], truth), step) for step in HINDSIGHT)[1]
@@ -206,7 +206,7 @@ def _fit(grid: Grid, mechanism: Any, counts: np.ndarray, truth: np.ndarray, step
         "hindsight moved": (path[moved], moved),
         "default": (default.restored, default.iterations),
     }
-    return [(rule, Fit(cells, count, compare(grid, cells, truth))) for rule, (cells, count) in maps.items()]
+    return [(rule, LectureFit(cells, count, compare(grid, cells, truth))) for rule, (cells, count) in maps.items()]
 
 
 def _least_moved(grid: Grid, path: dict[int, np.ndarray], truth: np.ndarray, start: int) -> int:

@@ -77,6 +77,11 @@ class Mechanism(ABC):
     def from_dict(given: Mapping[str, Any]) -> Mechanism:
         """The mechanism that `to_dict` described.
 
+        Parameters
+        ----------
+        given
+            The name of a mechanism as ``type``, and its parameters.
+
         >>> import fastdp as fd
         >>> fd.Mechanism.from_dict({"type": "Laplace", "epsilon": 1.0, "sensitivity": 2.0})
         Laplace(epsilon=1.0, sensitivity=2.0)
@@ -111,7 +116,17 @@ class ColumnMechanism(Mechanism):
     @gives_reports
     @abstractmethod
     def randomize(self, values: Column, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
-        """One report per value, in the caller's own kind of container."""
+        """One report per value, in the caller's own kind of container.
+
+        Parameters
+        ----------
+        values
+            The true values: a column of any container, or one value.
+        rng
+            Where randomness comes from; by default the process's own stream, keyed by the operating system.
+        nulls
+            ``"error"`` refuses nulls, ``"public"`` leaves them where they are.
+        """
 
     @abstractmethod
     def result_type(self, arrow_type: pa.DataType) -> pa.DataType:
@@ -157,7 +172,13 @@ class FiniteMechanism(ColumnMechanism):
 
     @abstractmethod
     def count_outputs(self, reports: Column) -> np.ndarray:
-        """How many reports are each output of the channel, in one pass; counts of batches add up."""
+        """How many reports are each output of the channel, in one pass; counts of batches add up.
+
+        Parameters
+        ----------
+        reports
+            This mechanism's reports, a column of any container.
+        """
 
 
 class PointMechanism(Mechanism):
@@ -168,21 +189,49 @@ class PointMechanism(Mechanism):
 
     @abstractmethod
     def randomize(self, x: Column, y: Column | None = None, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
-        """One point per point, as two columns in the caller's own kinds of container."""
+        """One point per point, as two columns in the caller's own kinds of container.
+
+        Parameters
+        ----------
+        x, y
+            The coordinates, in columns of their own or in one container of both, given as ``x``.
+        rng, nulls
+            As in `ColumnMechanism.randomize`.
+        """
 
     @abstractmethod
     def randomize_latlon(
         self, latitude: Column, longitude: Column | None = None, *, rng: Rng | None = None, nulls: Nulls = "error"
     ) -> Any:
-        """One latitude and one longitude per point, in the caller's own kinds of container."""
+        """One latitude and one longitude per point, in the caller's own kinds of container.
+
+        Parameters
+        ----------
+        latitude, longitude
+            Degrees, in columns of their own or in one container of both, given as ``latitude``.
+        rng, nulls
+            As in `ColumnMechanism.randomize`.
+        """
 
     @abstractmethod
     def epsilon_at(self, distance: float) -> float:
-        """The cost of a report between two points at most ``distance`` units apart."""
+        """The cost of a report between two points at most ``distance`` units apart.
+
+        Parameters
+        ----------
+        distance
+            A distance, in the mechanism's unit.
+        """
 
     @abstractmethod
     def radius(self, level: float) -> float:
-        """The distance that a report is within, with probability ``level``."""
+        """The distance that a report is within, with probability ``level``.
+
+        Parameters
+        ----------
+        level
+            The probability that a report is within the radius, between 0 and 1.
+        """
 
     @property
     def public_point(self) -> tuple[float, float]:

@@ -30,7 +30,7 @@ _NO_PARAMETERS = (*KEYS, "mechanism")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(PlanPart):
+class ColumnEntry(PlanPart):
     """One column of a plan.
 
     A mechanism for numbers hides the whole record when ``bounds`` alone are given: any two values within them are
@@ -43,7 +43,7 @@ class Entry(PlanPart):
     """How dates, times, durations and decimals are whole numbers of a step; None for plain numbers and categories."""
 
     @classmethod
-    def read(cls, column: str, value: object) -> Entry:
+    def read(cls, column: str, value: object) -> ColumnEntry:
         """From ``"keep"``, ``"drop"``, or a table with ``action`` or ``mechanism``."""
         owner = f"Plan: column {column!r}"
         if isinstance(value, str):
@@ -112,7 +112,7 @@ class Entry(PlanPart):
         return {self.name: _text_type(self.spec, labelled=bool(self.labelled))}
 
     def agrees_with(self, other: PlanPart | None) -> bool:
-        if not isinstance(other, Entry):
+        if not isinstance(other, ColumnEntry):
             return False
         return (self.action, self.mechanism, self.ticks) == (other.action, other.mechanism, other.ticks)
 
@@ -142,7 +142,7 @@ class Entry(PlanPart):
         return [reports if self.ticks is None else self.ticks.write(type(self.mechanism).__name__, reports, kind)]
 
 
-def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> Entry:
+def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> ColumnEntry:
     spec = find(owner, given["mechanism"])
     check_keys(owner, given, spec.all_keys)
     parameters = {key: value for key, value in given.items() if key not in _NO_PARAMETERS}
@@ -180,7 +180,7 @@ def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> Entry:
     privacy = _guarantee(mechanism, unit)
     if ticks is not None and isinstance(privacy, MetricPrivacy):
         privacy = ticks.by_distance(privacy)
-    return Entry((column,), "randomize", given, mechanism, privacy, policies.nulls, policies, ticks)
+    return ColumnEntry((column,), "randomize", given, mechanism, privacy, policies.nulls, policies, ticks)
 
 
 def _guarantee(mechanism: Any, unit: Any) -> Privacy:

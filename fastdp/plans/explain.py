@@ -24,7 +24,7 @@ DELTA = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ExplainedLine:
     """One column or group, as it is shown."""
 
     column: str
@@ -33,7 +33,7 @@ class Line:
     error: str
 
 
-def explain(plan: Plan) -> list[Line]:
+def explain(plan: Plan) -> list[ExplainedLine]:
     """One line per column of the plan, then one per group."""
     return [_line(part) for part in plan.parts]
 
@@ -98,9 +98,9 @@ def _by_distance(privacy: MetricPrivacy) -> str:
     return grows + more
 
 
-def _line(part: PlanPart) -> Line:
+def _line(part: PlanPart) -> ExplainedLine:
     if part.privacy is None:
         said = "public, as it is" if part.action == "keep" else "not in the output"
-        return Line(part.name, part.action, said, "")
+        return ExplainedLine(part.name, part.action, said, "")
     guarantee = in_words(part.privacy) + SHOWN.get(part.nulls, "")
-    return Line(part.name, str(part.given["mechanism"]), guarantee, part.expected_error)
+    return ExplainedLine(part.name, str(part.given["mechanism"]), guarantee, part.expected_error)

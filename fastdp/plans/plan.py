@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastdp import rounding
 from fastdp.errors import ParameterError, SchemaError
-from fastdp.plans.column_entry import Entry
+from fastdp.plans.column_entry import ColumnEntry
 from fastdp.plans.column_group import Group
 from fastdp.plans.part import PlanPart
 from fastdp.plans.spec import check_keys
@@ -121,7 +121,13 @@ class Plan:
 
     @classmethod
     def loads(cls, text: str) -> Plan:
-        """The plan of a TOML text."""
+        """The plan of a TOML text.
+
+        Parameters
+        ----------
+        text
+            The text of a TOML file.
+        """
         if not isinstance(text, str):
             raise ParameterError(f"Plan: loads takes the text of a TOML file, got {type(text).__name__}")
         try:
@@ -134,7 +140,7 @@ class Plan:
         return cls(content.get("columns", {}), content.get("groups", ()), content.get("ledger"))
 
     @property
-    def randomized(self) -> tuple[Entry, ...]:
+    def randomized(self) -> tuple[ColumnEntry, ...]:
         """The entries that have a mechanism."""
         return tuple(entry for entry in self.columns.values() if entry.action == "randomize")
 
@@ -197,13 +203,13 @@ class Plan:
         return Plan, (said["columns"], said.get("groups", ()), self.ledger)
 
 
-def _read_entries(columns: Any) -> dict[str, Entry]:
+def _read_entries(columns: Any) -> dict[str, ColumnEntry]:
     """The entry of each column, by its name."""
     entries = {}
     for name, value in columns.items() if isinstance(columns, Mapping) else [(None, columns)]:
         if not isinstance(name, str):
             raise ParameterError("Plan: columns must map the name of each column to what becomes of it")
-        entries[name] = value if isinstance(value, Entry) else Entry.read(name, value)
+        entries[name] = value if isinstance(value, ColumnEntry) else ColumnEntry.read(name, value)
     return entries
 
 
@@ -237,7 +243,7 @@ def _total(parts: Sequence[PlanPart], guarantees: Sequence[Privacy]) -> Privacy:
     return compose_read([tuple(releases)]).as_privacy(delta=delta)
 
 
-def _check_apart(entries: Mapping[str, Entry], groups: Sequence[Group]) -> None:
+def _check_apart(entries: Mapping[str, ColumnEntry], groups: Sequence[Group]) -> None:
     """Refuse a column that two parts of the plan speak of, and a group with the name of another part."""
     owners = dict.fromkeys(entries, "its own entry")
     names = set(entries)

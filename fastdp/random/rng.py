@@ -74,9 +74,16 @@ class Rng:
 
     @classmethod
     def unsafe_seed(cls, seed: int, *, generator: str = CHACHA) -> Rng:
-        """A reproducible stream for tests and benchmarks; who knows the seed can remove the noise it made.
+        """A reproducible stream for tests and benchmarks; anyone who knows the seed can remove the noise.
 
         With ``"chacha20"`` the draws are the same on every machine; ``"aes-256-ctr"`` needs a CPU with vector AES.
+
+        Parameters
+        ----------
+        seed
+            The seed, an integer.
+        generator
+            ``"chacha20"`` or ``"aes-256-ctr"``.
 
         >>> Rng.unsafe_seed(7).generator
         'chacha20'
@@ -102,6 +109,11 @@ class Rng:
         """The independent stream of that label; the same label gives the same object, so its noise never repeats.
 
         Children are remembered as long as their parent lives, for the same reason.
+
+        Parameters
+        ----------
+        label
+            The name of the child; the same label gives the same stream.
         """
         if isinstance(label, bool) or not isinstance(label, int | str | bytes):
             raise ParameterError(f"Rng.child: label must be an int, str or bytes, got {type(label).__name__}")

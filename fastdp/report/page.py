@@ -1,4 +1,4 @@
-"""A page that needs nothing but itself: no font, no request, and no script but its own."""
+"""A self-contained HTML page: no font, no request, and no script but its own."""
 
 from __future__ import annotations
 

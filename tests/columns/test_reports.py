@@ -19,20 +19,20 @@ each_kind = pytest.mark.parametrize("kind", KINDS, ids=["packed", "number", "lis
 
 
 def filled(kind: ReportType, count: int, values):
-    """A sheet of reports for such values, written in two blocks; and what was written, field by field."""
-    sheet, whole = kind.sheet(count, values), []
+    """A buffer of reports for such values, written in two blocks; and what was written, field by field."""
+    buffer, whole = kind.allocate(count, values), []
     for start, stop in ((0, count // 2), (count // 2, count)):
-        parts = sheet.take(start, stop)
+        parts = buffer.take(start, stop)
         for i, part in enumerate(parts):
             part[:] = (np.arange(part.size) + start) * (7 + i) % 200
-        sheet.put(start, stop, parts)
+        buffer.put(start, stop, parts)
         whole.append([part.copy() for part in parts])
-    return sheet, joined(whole)
+    return buffer, joined(whole)
 
 
 def reports_of(kind: ReportType, count: int, *, arrow: bool):
     values = pa.array([0] * count) if arrow else [0] * count
-    return kind.dress([filled(kind, count, values)[0]], values)
+    return kind.wrap([filled(kind, count, values)[0]], values)
 
 
 def joined(pieces) -> list[np.ndarray]:
@@ -90,14 +90,14 @@ def test_dress__zeroes_what_lies_under_nulls_however_they_are_stored(kind, how):
     elif how == "chunked":
         given = pa.chunked_array([values[:4], values[4:]])
     sizes = (4, 17) if how == "chunked" else (21,)
-    sheets = [filled(kind, size, given)[0] for size in sizes]
-    reports = kind.dress(sheets, given)
+    buffers = [filled(kind, size, given)[0] for size in sizes]
+    reports = kind.wrap(buffers, given)
     reports.validate(full=True)
     missing = [i % 3 == 0 for i in range(21)]
     assert reports.is_null().to_pylist() == missing
     offset = 0
-    for sheet, size in zip(sheets, sizes, strict=True):
-        for field, part in zip(kind.fields, sheet.content, strict=True):
+    for buffer, size in zip(buffers, sizes, strict=True):
+        for field, part in zip(kind.fields, buffer.content, strict=True):
             under = part.reshape(-1, field.per_report)
             assert not under[missing[offset : offset + size]].any()
             assert under.any()

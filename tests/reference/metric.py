@@ -1,9 +1,16 @@
-"""The epsilon of integer shares, pair by pair, and distances on a line and a grid."""
+"""Reports through a matrix in plain Python, the epsilon of integer shares, and distances on a line and a grid."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
 import mpmath
 import numpy as np
+
+from tests.reference.cells import HALVES, PRIVATE
+from tests.reference.keystream import Private, plane_word
 
 
 def line(size: int) -> np.ndarray:
@@ -27,3 +34,10 @@ def exact_epsilon(shares: list[list[int]], distance: np.ndarray) -> mpmath.mpf:
             for other in range(x)
             for a, b in zip(row, logs[other], strict=True)
         )
+
+
+def draw(key: tuple[int, ...], slot: int, shares: Sequence[int]) -> int:
+    """The outcome of a slot: 16 bits of the plane and 112 of the private stream; shares sum to 2**128."""
+    private = Private(key, slot, PRIVATE)
+    first = plane_word(key, HALVES, slot, 16) << 48 | private.next() >> 16
+    return bisect_right(list(accumulate(shares))[:-1], first << 64 | private.next())

@@ -152,10 +152,10 @@ def test_means__hold_their_intervals():
 def test_means__state_the_bias_that_is_left():
     """Two values that look nearly alike: no weights bring the bias to nothing, and the interval says so."""
     probabilities = np.array([[0.51, 0.49], [0.49, 0.51]])
-    tally = means.Tally(np.array([5, 5]), np.zeros(2), 0.0)
+    tally = means.ReportTally(np.array([5, 5]), np.zeros(2), 0.0)
     found = means.corrected_mean(tally, probabilities, np.array([0.0, 1.0]), np.zeros(2), np.zeros(2))
     assert found.bias > 0.1
-    many = means.Tally(np.array([5 * 10**9, 5 * 10**9]), np.zeros(2), 0.0)
+    many = means.ReportTally(np.array([5 * 10**9, 5 * 10**9]), np.zeros(2), 0.0)
     found = means.corrected_mean(many, probabilities, np.array([0.0, 1.0]), np.zeros(2), np.zeros(2))
     assert found.bias < 0.01
     assert found.mean == pytest.approx(0.5)

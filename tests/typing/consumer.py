@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import assert_type
 
 import numpy as np
+import pyarrow as pa
 
 import fastdp as fd
 
@@ -62,6 +63,7 @@ def use_mechanisms(rng: fd.Rng) -> None:
     laplace = fd.Laplace(epsilon=[0.5, 1.0], sensitivity=1.0, bounds=(0, 10))
     assert_type(laplace.randomize(values, rng=rng), np.ndarray)
     assert_type(laplace.randomize(1.5), float)
+    assert_type(laplace.randomize(pa.array([1.5])), pa.Array)
     assert_type(laplace.granularity, float)
     krr = fd.KRR(epsilon=1.0, domain=["cold", "flu"])
     assert_type(krr.domain.size, int)

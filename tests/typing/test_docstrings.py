@@ -57,6 +57,39 @@ def test_docstring__describes_every_parameter(name):
     assert not missing, f"{name}: {', '.join(sorted(missing))}"
 
 
+PLUMBING = {
+    "check_names", "distances_from", "grids", "guess", "iterate", "prepare", "reserve", "result_type", "result_types",
+    "row", "steps_apart",
+}  # fmt: skip
+"""Methods that other rooms call and users hardly ever do: their one parameter is in the first line."""
+OTHER_ROOMS = ("fastdp.accounting", "fastdp.fairness")
+"""Rooms whose methods are documented in a style of their own."""
+
+
+def methods() -> Iterator[tuple[str, type, str]]:
+    """Every public method with parameters of the public classes, but for those of guarantees' accounts."""
+    for room in (fd, channels, measures, locations, estimators):
+        for name in room.__all__:
+            found = getattr(room, name)
+            if inspect.isclass(found) and not issubclass(found, BaseException):
+                for method, function in inspect.getmembers(found, callable):
+                    home = getattr(function, "__module__", None) or ""
+                    ours = home.startswith("fastdp.") and not home.startswith(OTHER_ROOMS)
+                    if not method.startswith("_") and ours and method not in PLUMBING and not inspect.isclass(function):
+                        yield f"{room.__name__}.{name}.{method}", found, method
+
+
+@pytest.mark.parametrize(("owner", "method"), [pytest.param(*rest, id=name) for name, *rest in methods()])
+def test_methods__describe_every_parameter(owner, method):
+    """In their own docstring, or in that of the class that first has them."""
+    function = inspect.getattr_static(owner, method)
+    function = getattr(function, "__func__", function)
+    known: set[str] = set()
+    for kind in owner.__mro__:
+        known |= documented(getattr(vars(kind).get(method), "__doc__", None))
+    assert parameters(function) - {"self", "cls"} <= known
+
+
 def test_documented__reads_names_and_nothing_else():
     """A section that lacks a parameter, or has none at all, is found out."""
     text = "Do it.\n\nParameters\n----------\na, b\n    Both numbers.\nc : float\n    Text.\n\n>>> x\n"

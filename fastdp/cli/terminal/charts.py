@@ -50,7 +50,7 @@ def _show(estimate: ColumnEstimate, top: int, *, chart: bool) -> None:
     names = [_shorten(visible_text(estimate.name_of(line))) for line in lines]
     numbers = [show_number(line.estimate) if line.determined else "" for line in lines]
     intervals = [_interval(line, show_number) for line in lines]
-    heading = ("value", "estimate", f"{100 * estimate.confidence:g} % interval")
+    heading = ("value", "estimate", f"{100 * estimate.level:g} % interval")
     widths = [max(map(len, (head, *part))) for head, part in zip(heading, (names, numbers, intervals), strict=True)]
     has_bars = chart and estimate.kind in {"shares", "distribution"}
     bars = _bars(lines, sum(widths) + 8) if has_bars else [""] * len(lines)

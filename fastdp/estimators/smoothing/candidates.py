@@ -19,7 +19,7 @@ from fastdp.errors import NotIdentifiableError
 from fastdp.estimators.inversion import LARGEST_CONDITION, invert
 from fastdp.estimators.likelihood.problem import Problem
 from fastdp.estimators.simplex import project_simplex
-from fastdp.estimators.smoothing.step_paths import After, Rows, accelerated_steps, rows_of
+from fastdp.estimators.smoothing.step_paths import After, CountRows, accelerated_steps, rows_of
 
 STEPS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 19, 23, 27, 32, 38, 45, 54, 64, 76, 91, 108, 128, 152, 181, 215,
          256, 304, 362, 431, 512, 609, 724, 861, 1024)  # fmt: skip
@@ -46,7 +46,7 @@ class Candidate:
 
 GoesOn = Callable[[str, int], bool]
 """Whether a path of such a kind goes on after so many steps."""
-Found = tuple[Candidate, np.ndarray, list[np.ndarray], Rows]
+Found = tuple[Candidate, np.ndarray, list[np.ndarray], CountRows]
 """A candidate, its points and the probabilities of their outputs, in the form of such rows."""
 
 
@@ -83,7 +83,7 @@ class Ladder:
         yield from _cut(rows, end)
 
 
-def _along(rows: Rows, kind: str, after: After | None, most: int, goes_on: GoesOn | None) -> Iterator[Found]:
+def _along(rows: CountRows, kind: str, after: After | None, most: int, goes_on: GoesOn | None) -> Iterator[Found]:
     """Points of one path at the numbers of steps that are candidates."""
     for step, points, chances in accelerated_steps(rows, after, wanted=STEPS):
         yield Candidate(kind, step), points, chances, rows
@@ -91,7 +91,7 @@ def _along(rows: Rows, kind: str, after: After | None, most: int, goes_on: GoesO
             return
 
 
-def _cut(rows: Rows, points: np.ndarray) -> Iterator[Found]:
+def _cut(rows: CountRows, points: np.ndarray) -> Iterator[Found]:
     """Points with fewer and fewer values, the largest, each time with some steps on these alone."""
     for kept in KEPT:
         if 2 * kept > rows.size:

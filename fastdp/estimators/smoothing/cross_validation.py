@@ -20,7 +20,7 @@ from fastdp.estimators.likelihood.problem import Problem, deal_reports, seed_of
 from fastdp.estimators.likelihood.search import Bar
 from fastdp.estimators.smoothing.candidates import STEPS, Candidate, Ladder, inverter
 from fastdp.estimators.smoothing.map_prior import fading_blur, is_map, noise_variance, typical_steps
-from fastdp.estimators.smoothing.step_paths import Rows
+from fastdp.estimators.smoothing.step_paths import CountRows
 from fastdp.estimators.smoothing.work import FOLDS, MOST_TRUTHS, Allowance, is_quick
 
 PATIENCE = 100
@@ -130,7 +130,7 @@ class _Search:
         counts = [np.vstack([part, all_of]) for part, all_of in zip(kept, self._ladder.problem.counts, strict=True)]
         held = [np.vstack([part, np.zeros(part.shape[1])]) for part in self._held]
         folded: Sequence[np.ndarray] = held
-        folded_for: Rows | None = None
+        folded_for: CountRows | None = None
         for candidate, points, chances, rows in self._ladder.walk(counts, self._goes_on):
             if rows is not folded_for:
                 folded, folded_for = rows.folded(held), rows

@@ -25,7 +25,7 @@ from fastdp.estimators.result import Estimate
 from fastdp.estimators.smoothing.candidates import inverter
 from fastdp.estimators.smoothing.cross_validation import Fit, fit_held_out
 from fastdp.estimators.smoothing.map_prior import is_map, steady_blur
-from fastdp.estimators.smoothing.step_paths import After, Rows, em_steps
+from fastdp.estimators.smoothing.step_paths import After, CountRows, em_steps
 from fastdp.estimators.smoothing.work import Allowance, is_quick
 
 LEAST_SIGNAL = 30.0
@@ -96,7 +96,7 @@ def _fit_cheaply(problem: Problem) -> Fit:
 
 def _em_refit(problem: Problem, steps: int, after: After | None) -> Refit:
     def refit(counts: Sequence[np.ndarray]) -> np.ndarray:
-        return next(points for step, points, _ in em_steps(Rows(problem, counts), after) if step == steps)
+        return next(points for step, points, _ in em_steps(CountRows(problem, counts), after) if step == steps)
 
     return refit
 
@@ -126,7 +126,7 @@ def _em_until(
     after: After | None,
 ) -> tuple[np.ndarray, int]:
     """EM until the probabilities of outputs are enough; the distribution and the number of steps."""
-    path = em_steps(Rows(problem, [counts[None, :] for counts in problem.counts]), after)
+    path = em_steps(CountRows(problem, [counts[None, :] for counts in problem.counts]), after)
     step, points, chances = next(path)
     while step < MOST_STEPS and not is_enough(chances):
         step, points, chances = next(path)

@@ -28,7 +28,7 @@ Step = tuple[int, np.ndarray, list[np.ndarray]]
 """The number of steps, the points, and the probabilities of their outputs by channel."""
 
 
-class Rows:
+class CountRows:
     """Distributions of many rows of counts, and their gradients."""
 
     def __init__(self, problem: Problem, counts: Sequence[np.ndarray]) -> None:
@@ -92,7 +92,7 @@ def _write_out(channels: Sequence[Channel]) -> np.ndarray | None:
     return None if isinstance(channel, GeometricChannel) and inputs > LARGEST_LINE else channel.dense()
 
 
-class AlikeRows(Rows):
+class AlikeRows(CountRows):
     """k-RR treats all values alike, so those with equal counts keep equal probabilities: one entry stands for all.
 
     A million values have a few thousand different counts. Few values are left as they are.
@@ -176,11 +176,11 @@ class AlikeRows(Rows):
         return [np.array([np.bincount(*pair, width) for pair in zip(self._places, counts[0], strict=True)])]
 
 
-def rows_of(problem: Problem, counts: Sequence[np.ndarray], *, mixed: bool = False) -> Rows:
+def rows_of(problem: Problem, counts: Sequence[np.ndarray], *, mixed: bool = False) -> CountRows:
     """The rows of a problem with such counts; ``mixed`` if entries are averaged with others on the way."""
     if not mixed and len(problem.channels) == 1 and type(problem.channels[0]) is KRRChannel and problem.size > 1:
         return AlikeRows(problem.channels[0], counts[0])
-    return Rows(problem, counts)
+    return CountRows(problem, counts)
 
 
 @functools.cache
@@ -194,7 +194,7 @@ def momentum_factors(steps: int) -> np.ndarray:
 
 
 def accelerated_steps(
-    rows: Rows, after: After | None = None, start: np.ndarray | None = None, wanted: Sequence[int] | None = None
+    rows: CountRows, after: After | None = None, start: np.ndarray | None = None, wanted: Sequence[int] | None = None
 ) -> Iterator[Step]:
     """Accelerated steps of EM from uniform, or from ``start``, of all rows in step, each followed by ``after``.
 
@@ -226,7 +226,7 @@ def accelerated_steps(
         plain, t, step = stepped, t_next, step + 1
 
 
-def em_steps(rows: Rows, after: After | None = None) -> Iterator[Step]:
+def em_steps(rows: CountRows, after: After | None = None) -> Iterator[Step]:
     """Steps of EM from uniform, of all rows in step, each followed by ``after``."""
     points, step = rows.start, 0
     while True:

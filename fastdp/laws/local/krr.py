@@ -20,7 +20,7 @@ LARGEST_NARROW, LARGEST_WIDE = 126, 1 << 16
 """Values of a domain that one draw of 16 or of 24 bits serves; beyond it more than 1 in 100 would be flagged."""
 
 
-class Bounds(NamedTuple):
+class KRRBounds(NamedTuple):
     """Where the reports begin out of 2**128, the first after what is kept; and how to find them by arithmetic."""
 
     bits: np.uint64
@@ -93,7 +93,7 @@ def _loss(law: KRRLaw) -> AtomicLoss:
 
 
 @lru_cache(maxsize=64)
-def build_bounds(law: KRRLaw) -> Bounds:
+def build_bounds(law: KRRLaw) -> KRRBounds:
     """The bounds of a law of up to LARGEST_WIDE values: shares of what is not kept that differ by at most 2**-128.
 
     Post: slope / 2**shift is at most the values per draw, and a draw's product at most its place among the values, by
@@ -113,4 +113,4 @@ def build_bounds(law: KRRLaw) -> Bounds:
         margin = min(math.ceil(max(2 * steeper, (draws + 2) * steeper - draws * slope)) + 1, margin)
     high = np.array([bound >> 64 for bound in bounds], np.uint64)
     low = np.array([bound & (1 << 64) - 1 for bound in bounds], np.uint64)
-    return Bounds(np.uint64(bits), high, low, np.uint64(slope), np.uint64(shift), np.uint64(margin))
+    return KRRBounds(np.uint64(bits), high, low, np.uint64(slope), np.uint64(shift), np.uint64(margin))

@@ -19,7 +19,7 @@ LARGEST_REDRAWN = Fraction(1, 16)
 """The largest share of sets drawn anew for which sixteen bits per step are used rather than 32."""
 
 
-class Steps(NamedTuple):
+class SetSteps(NamedTuple):
     """How a set is drawn: bits per step, and the number of uneven outcomes of each."""
 
     bits: int
@@ -69,10 +69,10 @@ class SubsetLaw:
 
 
 @lru_cache(maxsize=64)
-def steps(k: int, size: int) -> Steps:
+def steps(k: int, size: int) -> SetSteps:
     """The steps of sets of ``size`` values: step i draws below k - size + i."""
     bounds = range(k - size, k)
     bits = 16 if sum(Fraction((1 << 16) % bound, 1 << 16) for bound in bounds) <= LARGEST_REDRAWN else 32
     uneven = np.array([(1 << bits) % bound for bound in bounds], np.uint32)
     uneven.setflags(write=False)
-    return Steps(bits, uneven)
+    return SetSteps(bits, uneven)

@@ -1,4 +1,4 @@
-"""Probabilities of offsets between cells of side 1, each right to a small part of itself, however small it is."""
+"""Probabilities of offsets between cells of side 1, each to a small relative error, even when tiny."""
 
 from __future__ import annotations
 

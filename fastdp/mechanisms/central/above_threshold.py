@@ -107,7 +107,15 @@ class AboveThreshold(Mechanism):
         return Privacy(epsilon=rounding.sum_up([self._threshold_law.cost(self._steps), *[moved] * self.positives]))
 
     def first(self, values: Column, *, rng: Rng | None = None) -> int | None:
-        """The index of the first value above the threshold; None if no value is."""
+        """The index of the first value above the threshold; None if no value is.
+
+        Parameters
+        ----------
+        values
+            The values to compare with the threshold, in order.
+        rng
+            Where randomness comes from; the process's own stream by default.
+        """
         found = self.above(values, rng=rng)
         return found[0] if found else None
 

@@ -95,6 +95,11 @@ class KeySelection(Mechanism):
     def keep_probability(self, count: int) -> float:
         """The probability that a key with ``count`` persons is kept.
 
+        Parameters
+        ----------
+        count
+            The number of persons of a key.
+
         >>> KeySelection(epsilon=1.0, delta=1e-5).keep_probability(0)
         0.0
         """

@@ -113,6 +113,15 @@ class ExponentialMechanism(_ByScore):
     def top(self, scores: Column, k: int, *, rng: Rng | None = None) -> list[int]:
         """The indices of ``k`` candidates, best first: ``k`` choices without replacement, at ``k`` times the cost.
 
+        Parameters
+        ----------
+        scores
+            One finite number per candidate.
+        k
+            The number of candidates.
+        rng
+            Where randomness comes from; by default the process's own stream, keyed by the operating system.
+
         >>> import fastdp as fd
         >>> sorted(fd.ExponentialMechanism(epsilon=1.0).top([3, 2, 1], 3))
         [0, 1, 2]
@@ -124,7 +133,13 @@ class ExponentialMechanism(_ByScore):
         return candidates.choose(k, resolve("ExponentialMechanism", rng).reserve(1))
 
     def top_privacy(self, k: int) -> Privacy:
-        """The guarantee of `top` with ``k`` candidates: ``k`` times that of one choice."""
+        """The guarantee of `top` with ``k`` candidates: ``k`` times that of one choice.
+
+        Parameters
+        ----------
+        k
+            The number of candidates.
+        """
         k = validation.positive_integer("ExponentialMechanism.top_privacy", "k", k)
         one = self.privacy
         epsilon, rho = (rounding.float_up(Fraction(value or 0.0) * k) for value in (one.epsilon, one.rho))
@@ -154,7 +169,13 @@ class PermuteAndFlip(_ByScore):
     rho_of: ClassVar[Fraction] = Fraction(1, 2)
 
     def choose(self, scores: Column, *, rng: Rng | None = None) -> int:
-        """The index of one candidate; parameters as in `ExponentialMechanism.choose`."""
+        """The index of one candidate; parameters as in `ExponentialMechanism.choose`.
+
+        Parameters
+        ----------
+        scores, rng
+            As in `ExponentialMechanism.choose`.
+        """
         candidates = self._scores(scores)
         return candidates.accept_one(resolve("PermuteAndFlip", rng).reserve(candidates.size + 1))
 
@@ -202,7 +223,13 @@ class NoisyMax(Selection):
         return self.exact.privacy
 
     def choose(self, scores: Column, *, rng: Rng | None = None) -> int:
-        """The index of one candidate; parameters as in `ExponentialMechanism.choose`."""
+        """The index of one candidate; parameters as in `ExponentialMechanism.choose`.
+
+        Parameters
+        ----------
+        scores, rng
+            As in `ExponentialMechanism.choose`.
+        """
         return self.exact.choose(scores, rng=rng)
 
 

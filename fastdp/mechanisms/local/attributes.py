@@ -93,7 +93,15 @@ class Attributes(Mechanism):
         return len(self.mechanisms)
 
     def randomize(self, table: Table, *, rng: Rng | None = None) -> Any:
-        """One column of reports per attribute, in the caller's own kind of table."""
+        """One column of reports per attribute, in the caller's own kind of table.
+
+        Parameters
+        ----------
+        table
+            The table, with a column per attribute.
+        rng
+            Where randomness comes from; by default the process's own stream, keyed by the operating system.
+        """
         owner = type(self).__name__
         rng = resolve(owner, rng)
         columns, rebuild = _read_table(owner, table, list(self.mechanisms))
@@ -109,7 +117,13 @@ class Attributes(Mechanism):
         """Reports of columns; all their codes are read, and so checked, whether or not they are drawn."""
 
     def aggregate(self, table: Column) -> TableCounts:
-        """Support counts of each attribute, in one pass; those of batches add up."""
+        """Support counts of each attribute, in one pass; those of batches add up.
+
+        Parameters
+        ----------
+        table
+            The table, with a column per attribute.
+        """
         columns, _ = _read_table(type(self).__name__, table, list(self.mechanisms))
         counts = {}
         for name, mechanism in self.mechanisms.items():
@@ -117,7 +131,13 @@ class Attributes(Mechanism):
         return TableCounts(counts)
 
     def estimate(self, reports: Column) -> dict[str, FrequencyEstimate]:
-        """Unbiased frequencies of each attribute's values, with standard errors, from reports or their counts."""
+        """Unbiased frequencies of each attribute's values, with standard errors, from reports or their counts.
+
+        Parameters
+        ----------
+        reports
+            The reports, or what `aggregate` made of them, added up over batches.
+        """
         counts = reports if isinstance(reports, TableCounts) else self.aggregate(reports)
         return {name: self._estimate(self.mechanisms[name], counts, name) for name in counts}
 

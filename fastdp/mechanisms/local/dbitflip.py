@@ -128,7 +128,13 @@ class DBitFlip(FlippedBits):
     def randomize(  # type: ignore[override]  # no report without knowing whose
         self, values: Column, *, persons: Column, key: bytes, rng: Rng | None = None, nulls: Nulls = "error"
     ) -> Any:
-        """One report per value. ``rng`` is not used: all randomness is the key's."""
+        """One report per value. ``rng`` is not used: all randomness is the key's.
+
+        Parameters
+        ----------
+        values, persons, key, rng, nulls
+            As in `Longitudinal.randomize`; ``rng`` is not used.
+        """
         owner, k = "DBitFlip", self.domain.size
         resolve(owner, rng)
         column = self._read(values, nulls)

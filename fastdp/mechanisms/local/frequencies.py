@@ -149,15 +149,35 @@ class FrequencyProtocol(ColumnMechanism):
 
     @abstractmethod
     def aggregate(self, reports: Column) -> Counts:
-        """How many reports support each value, in one pass; counts of batches add up."""
+        """How many reports support each value, in one pass; counts of batches add up.
+
+        Parameters
+        ----------
+        reports
+            This mechanism's reports, a column of any container.
+        """
 
     def variance(self, n: int, frequency: float = 0.0) -> float:
-        """The variance of the estimated frequency of one value over ``n`` reports."""
+        """The variance of the estimated frequency of one value over ``n`` reports.
+
+        Parameters
+        ----------
+        n
+            The number of reports.
+        frequency
+            The true share of the value.
+        """
         n, frequency = check_variance_arguments(type(self).__name__, n, frequency)
         return float(protocol_variance(self.p, self.q, n, frequency))
 
     def estimate(self, reports: Column) -> FrequencyEstimate:
-        """Unbiased frequencies of each value, with standard errors, from reports or from their counts."""
+        """Unbiased frequencies of each value, with standard errors, from reports or from their counts.
+
+        Parameters
+        ----------
+        reports
+            The reports, or what `aggregate` made of them, added up over batches.
+        """
         return unbiased(self.p, self.q, self._counts_of(reports))
 
     def _counts_of(self, reports: Column) -> Counts:

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from fastdp.channels.hadamard import HadamardChannel
-from fastdp.columns.categories import out_of_domain, read_codes
+from fastdp.columns.categories import out_of_domain
 from fastdp.columns.domain import Domain
-from fastdp.columns.numeric import Nulls
 from fastdp.columns.reports import Field, Parts, ReportType
-from fastdp.engine.runner import ReportBlock, run_reports
+from fastdp.engine.runner import ReportBlock
 from fastdp.errors import InputCorruptError
 from fastdp.kernels.local.hadamard import count_indices, fill_hadamard
 from fastdp.kernels.products.walsh import apply_walsh
@@ -21,11 +20,11 @@ from fastdp.laws.coins import Odds, resolvable_epsilon
 from fastdp.laws.loss_atoms import atomic, symmetric_pairs
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
-from fastdp.mechanisms.annotations import DeclaredDomain, computed, frozen, gives_reports
+from fastdp.mechanisms.annotations import DeclaredDomain, computed, frozen
 from fastdp.mechanisms.base import FiniteMechanism, set_fields
-from fastdp.mechanisms.local.frequencies import Counts, FrequencyProtocol
+from fastdp.mechanisms.encoded import EncodedReports
+from fastdp.mechanisms.local.frequencies import Counts
 from fastdp.privacy import Privacy
-from fastdp.random.rng import Rng, resolve
 from fastdp.threads import BLOCK
 from fastdp.typing import Column
 
@@ -35,7 +34,7 @@ LARGEST_NARROW = 1 << 16
 
 
 @frozen()
-class HadamardResponse(FrequencyProtocol, FiniteMechanism):
+class HadamardResponse(EncodedReports, FiniteMechanism):
     """Report an index at which the true value's row of a Hadamard matrix is 1 with probability p, else one of the rest.
 
     epsilon-local DP for one report per person, with p = e**epsilon / (e**epsilon + 1) and q = 1/2. The matrix has K
@@ -101,13 +100,6 @@ class HadamardResponse(FrequencyProtocol, FiniteMechanism):
     def channel(self) -> HadamardChannel:
         """The channel from the values of the domain to the K indices."""
         return HadamardChannel(self.domain.size, self.rows, self.p, float(1 - self._odds.heads))
-
-    @gives_reports
-    def randomize(self, values: Column, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
-        """One index per value; arrow values give arrow reports, everything else numpy ones."""
-        column = read_codes("HadamardResponse", values, self.domain, nulls=nulls)
-        source = resolve("HadamardResponse", rng)
-        return run_reports("HadamardResponse", values, column, source, self.report_type, self._block())
 
     def _block(self) -> ReportBlock:
         k, mask, narrow = np.uint64(self.domain.size), self.rows - 1, self.rows <= LARGEST_NARROW

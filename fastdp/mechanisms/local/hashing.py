@@ -12,11 +12,10 @@ import numpy as np
 
 from fastdp import validation
 from fastdp.channels.hashing import HashingChannel
-from fastdp.columns.categories import out_of_domain, read_codes
+from fastdp.columns.categories import out_of_domain
 from fastdp.columns.domain import Domain
-from fastdp.columns.numeric import Nulls
 from fastdp.columns.reports import Field, Parts, ReportType
-from fastdp.engine.runner import ReportBlock, run_reports
+from fastdp.engine.runner import ReportBlock
 from fastdp.errors import InputCorruptError, ParameterError
 from fastdp.kernels.local.hadamard import count_indices
 from fastdp.kernels.local.hashing import count_supporters, fill_hashed, fill_in_cohorts, fold_cohorts
@@ -25,8 +24,9 @@ from fastdp.laws.coins import resolvable_epsilon
 from fastdp.laws.local.hashing import LARGEST_G, HashLaw, best_g, buckets, polynomials
 from fastdp.laws.local.krr import KRRLaw, build_bounds
 from fastdp.laws.rate import Rate
-from fastdp.mechanisms.annotations import UNSET, DeclaredDomain, OptionalInteger, computed, frozen, gives_reports
+from fastdp.mechanisms.annotations import UNSET, DeclaredDomain, OptionalInteger, computed, frozen
 from fastdp.mechanisms.base import FiniteMechanism, derived, given, set_fields
+from fastdp.mechanisms.encoded import EncodedReports
 from fastdp.mechanisms.local.frequencies import (
     Counts,
     FrequencyEstimate,
@@ -36,7 +36,6 @@ from fastdp.mechanisms.local.frequencies import (
     protocol_variance,
     unbiased,
 )
-from fastdp.random.rng import Rng, resolve
 from fastdp.threads import BLOCK, for_each_block
 from fastdp.typing import Column
 
@@ -49,7 +48,7 @@ LARGEST_CODES = 1 << 24
 
 
 @frozen()
-class LocalHashing(LawProtocol, FiniteMechanism):
+class LocalHashing(EncodedReports, LawProtocol, FiniteMechanism):
     """Report a hash of the value to g numbers, randomized by k-ary randomized response, and which hash function it was.
 
     epsilon-local DP for one report per person, with p = e**epsilon / (e**epsilon + g - 1) for the hash; the function
@@ -130,15 +129,10 @@ class LocalHashing(LawProtocol, FiniteMechanism):
         krr = self._law.krr
         return HashingChannel(self.domain.size, polynomials(self.salt, self.cohorts), self.g, krr.p, krr.q)
 
-    @gives_reports
-    def randomize(self, values: Column, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
-        """One report per value; arrow values give arrow reports, everything else numpy ones."""
-        column = read_codes("LocalHashing", values, self.domain, nulls=nulls)
-        source = resolve("LocalHashing", rng)
-        block = self._block() if self.cohorts is None else self._cohort_block()
-        return run_reports("LocalHashing", values, column, source, self.report_type, block)
-
     def _block(self) -> ReportBlock:
+        return self._seeded_block() if self.cohorts is None else self._cohort_block()
+
+    def _seeded_block(self) -> ReportBlock:
         k, g = np.uint64(self.domain.size), np.uint64(self.g)
         bounds = build_bounds(self._law.krr)
 

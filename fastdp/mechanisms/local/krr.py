@@ -68,7 +68,7 @@ class KRR(LawProtocol, CategoryReports):
 
     @gives_values
     def randomize(self, values: Column, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
-        """One report per value, in the caller's own kind of container."""
+        """One code or label per value, in the caller's own kind of container."""
         column = read_codes("KRR", values, self.domain, nulls=nulls)
         return run("KRR", column, resolve("KRR", rng), self._block())
 

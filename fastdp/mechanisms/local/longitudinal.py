@@ -150,7 +150,13 @@ class Longitudinal(FrequencyProtocol, FiniteMechanism):
         return self.aggregate(reports).support
 
     def permanent(self, values: Column, *, persons: Column, key: bytes) -> Any:
-        """The first answers, which never change and are never published; in the form of the mechanism's reports."""
+        """The first answers, which never change and are never published; in the form of the mechanism's reports.
+
+        Parameters
+        ----------
+        values, persons, key
+            As in `randomize`.
+        """
         return self._answer(values, persons, key, None, "error")
 
     def randomize(  # type: ignore[override]  # no report without knowing whose
@@ -159,6 +165,19 @@ class Longitudinal(FrequencyProtocol, FiniteMechanism):
         """One fresh report per value, of the mechanism's report type.
 
         ``persons`` are integers or strings that tell people apart; ``key`` is secret, and the same in every collection.
+
+        Parameters
+        ----------
+        values
+            The true values: a column of any container, or one value.
+        persons
+            Whose the values are, one identifier per value.
+        key
+            The secret key that permanent answers are made from, as `new_key` gives it.
+        rng
+            Where randomness comes from; by default the process's own stream, keyed by the operating system.
+        nulls
+            ``"error"`` refuses nulls, ``"public"`` leaves them where they are.
         """
         return self._answer(values, persons, key, resolve("Longitudinal", rng), nulls)
 

@@ -199,7 +199,15 @@ class MeanReports(NumericReports):
         self._set_up(window, share_of(epsilon), window.contrast)
 
     def variance(self, n: int, value: float | None = None) -> float:
-        """The variance of the estimated mean over ``n`` reports of ``value``; of the worst value if none is given."""
+        """The variance of the estimated mean over ``n`` reports of ``value``; of the worst value if none is given.
+
+        Parameters
+        ----------
+        n
+            The number of reports.
+        value
+            The value that all reports are of; by default the worst one.
+        """
         owner = type(self).__name__
         n = validation.positive_integer(owner, "n", n)
         low, high = (Fraction(bound) for bound in self.bounds)
@@ -220,7 +228,13 @@ class MeanReports(NumericReports):
         return share * spread * (2 / (window.cells * window.contrast)) ** 2 + (1 - share) * self._two_point.variance(t)
 
     def aggregate(self, reports: Column) -> Sums:
-        """The sums of the reports and of their squares, in one pass; sums of batches add up."""
+        """The sums of the reports and of their squares, in one pass; sums of batches add up.
+
+        Parameters
+        ----------
+        reports
+            This mechanism's reports, a column of any container.
+        """
         centre = self._kernel[1].middle
         sums = np.zeros((2, LANES))
         n = self._add_up(reports, lambda block, least, most: add_reports(block, centre, least, most, sums))
@@ -228,7 +242,13 @@ class MeanReports(NumericReports):
         return Sums(total, squares, n, centre)
 
     def estimate(self, reports: Column) -> MeanEstimate:
-        """The unbiased mean of the values, with its standard error, from reports or from their sums."""
+        """The unbiased mean of the values, with its standard error, from reports or from their sums.
+
+        Parameters
+        ----------
+        reports
+            The reports, or what `aggregate` made of them, added up over batches.
+        """
         sums = reports if isinstance(reports, Sums) else self.aggregate(reports)
         if sums.n < 1:
             raise ParameterError("estimate: there are no reports")
@@ -310,11 +330,25 @@ class Piecewise(MeanReports, FiniteMechanism):
         self._set_up_mean(lambda _: ALL)
 
     def channel(self, bins: int = BINS) -> WindowChannel:
-        """The channel from equal bins of the bounds to the bins of reports that :meth:`count_outputs` counts."""
+        """The channel from equal bins of the bounds to the bins of reports that :meth:`count_outputs` counts.
+
+        Parameters
+        ----------
+        bins
+            The number of equal bins of the bounds.
+        """
         return window_channel(self._window, validation.positive_integer("Piecewise", "bins", bins))
 
     def count_outputs(self, reports: Column, bins: int = BINS) -> np.ndarray:
-        """How many reports fall in each output bin of the channel, for an estimate of the whole distribution."""
+        """How many reports fall in each output bin of the channel, for an estimate of the whole distribution.
+
+        Parameters
+        ----------
+        reports
+            This mechanism's reports, a column of any container.
+        bins
+            The number of equal bins of the bounds.
+        """
         channel, (low, high) = self.channel(bins), self.bounds
         contrast, middle = float(self._window.contrast), self._kernel[1].middle
         first, slope = middle - (middle - low) / contrast, contrast * bins / (high - low)

@@ -94,7 +94,7 @@ class RandomizedResponse(FlippedBits, CategoryReports):
 
     @gives_values
     def randomize(self, values: Column, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
-        """One report per value, in the caller's own kind of container."""
+        """One truth value per value, in the caller's own kind of container."""
         column = read_truths("RandomizedResponse", values, nulls=nulls)
         key, slot = resolve("RandomizedResponse", rng).reserve(column.size)
         results = []

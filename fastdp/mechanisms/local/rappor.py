@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from fastdp import validation
-from fastdp.columns.categories import out_of_domain, read_codes
+from fastdp.columns.categories import out_of_domain
 from fastdp.columns.domain import Domain
-from fastdp.columns.numeric import Nulls
 from fastdp.columns.reports import Field, Parts, ReportType
-from fastdp.engine.runner import run_reports
+from fastdp.engine.runner import ReportBlock
 from fastdp.errors import InputCorruptError, NotIdentifiableError, ParameterError
 from fastdp.kernels.local.bloom import count_cohorts, fill_bloom
 from fastdp.kernels.local.unary import flip_sets
 from fastdp.laws.coins import BITS, Coin, flip_loss, flip_threshold, log_up, resolvable_epsilon
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
-from fastdp.mechanisms.annotations import DeclaredDomain, computed, frozen, gives_reports
+from fastdp.mechanisms.annotations import DeclaredDomain, computed, frozen
 from fastdp.mechanisms.base import set_fields
+from fastdp.mechanisms.encoded import EncodedReports
 from fastdp.mechanisms.local.frequencies import (
     Counts,
     FlippedBits,
@@ -29,7 +29,6 @@ from fastdp.mechanisms.local.frequencies import (
     check_variance_arguments,
 )
 from fastdp.privacy import Privacy
-from fastdp.random.rng import Rng, resolve
 from fastdp.threads import BLOCK
 from fastdp.typing import Column
 
@@ -39,7 +38,7 @@ LARGEST_DECODED = 1 << 14
 
 
 @frozen()
-class RAPPOR(FlippedBits):
+class RAPPOR(EncodedReports, FlippedBits):
     """Report a random cohort, and the value's Bloom filter in that cohort with every bit flipped with probability q.
 
     epsilon-local DP for one report per person: filters differ in at most 2 ``hashes`` bits, and
@@ -114,11 +113,12 @@ class RAPPOR(FlippedBits):
         """Which bits each value sets in each cohort: bool[cohorts, k, bits]."""
         return _filters(self.cohorts, self.domain.size, self.bits, self.hashes, self.salt)
 
-    @gives_reports
-    def randomize(self, values: Column, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
-        """One report per value: arrow structs for arrow values, else a structured array."""
+    @property
+    def _slots(self) -> int:
+        return self.report_type.fields[1].per_report
+
+    def _block(self) -> ReportBlock:
         owner, k = "RAPPOR", self.domain.size
-        column = read_codes(owner, values, self.domain, nulls=nulls)
         packed = np.packbits(self.filters(), axis=2, bitorder="little")
         high, low = self._noise.halves
 
@@ -128,7 +128,7 @@ class RAPPOR(FlippedBits):
                 raise out_of_domain(owner)
             flip_sets(key, slot, high, low, self.bits, memory.bits, sets)
 
-        return run_reports(owner, values, column, resolve(owner, rng), self.report_type, block, slots=packed.shape[2])
+        return block
 
     def aggregate(self, reports: Column) -> Counts:
         """How often each bit is set in each cohort, and in a last column how many reports the cohort has."""

@@ -118,7 +118,13 @@ class SquareWave(NumericReports, FiniteMechanism):
         return self.aggregate(reports).support
 
     def aggregate(self, reports: Column) -> Counts:
-        """How many reports fall in each output bin of the channel, in one pass; counts of batches add up."""
+        """How many reports fall in each output bin of the channel, in one pass; counts of batches add up.
+
+        Parameters
+        ----------
+        reports
+            This mechanism's reports, a column of any container.
+        """
         low, high = self.bounds
         channel = self.channel()
         slope, margin = self.bins / (high - low), float(channel.margin)
@@ -132,6 +138,11 @@ class SquareWave(NumericReports, FiniteMechanism):
         """The distribution over the bins, from reports or from their counts: expectation-maximisation with smoothing.
 
         Smoothing after each step keeps it from fitting the noise. [Li et al. 2020, EMS]
+
+        Parameters
+        ----------
+        reports
+            The reports, or what `aggregate` made of them, added up over batches.
         """
         counts = reports if isinstance(reports, Counts) else self.aggregate(reports)
         channel = self.channel()

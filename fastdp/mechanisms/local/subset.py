@@ -10,21 +10,20 @@ from typing import Any
 import numpy as np
 
 from fastdp.channels import DenseChannel
-from fastdp.columns.categories import out_of_domain, read_codes
+from fastdp.columns.categories import out_of_domain
 from fastdp.columns.domain import Domain
-from fastdp.columns.numeric import Nulls
 from fastdp.columns.reports import Field, Parts, ReportType
-from fastdp.engine.runner import ReportBlock, run_reports
+from fastdp.engine.runner import ReportBlock
 from fastdp.errors import InputCorruptError, ParameterError
 from fastdp.kernels.local.subset import count_subsets, fill_subset
 from fastdp.kernels.memory import empty_aligned
 from fastdp.laws.coins import resolvable_epsilon
 from fastdp.laws.local.subset import SubsetLaw, best_size, steps
 from fastdp.laws.rate import Rate
-from fastdp.mechanisms.annotations import DeclaredDomain, computed, frozen, gives_reports
+from fastdp.mechanisms.annotations import DeclaredDomain, computed, frozen
 from fastdp.mechanisms.base import set_fields
+from fastdp.mechanisms.encoded import EncodedReports
 from fastdp.mechanisms.local.frequencies import Counts, LawProtocol
-from fastdp.random.rng import Rng, resolve
 from fastdp.threads import BLOCK
 from fastdp.typing import Column
 
@@ -38,7 +37,7 @@ _SPREAD, _ONES = _BITS.view(np.uint64).reshape(-1), _BITS.sum(axis=1, dtype=np.u
 
 
 @frozen()
-class SubsetSelection(LawProtocol):
+class SubsetSelection(EncodedReports, LawProtocol):
     """Report a set of values that holds the true one with probability p, the others uniform.
 
     epsilon-local DP for one report per person. A set has w = k / (e**epsilon + 1) values, rounded and at least 1, and
@@ -101,13 +100,6 @@ class SubsetSelection(LawProtocol):
         for values in sets.T:
             matrix[values, np.arange(len(sets))] = float(self._law.p / math.comb(k - 1, size - 1))
         return DenseChannel(matrix)
-
-    @gives_reports
-    def randomize(self, values: Column, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
-        """One set per value; arrow values give arrow reports, everything else numpy ones."""
-        column = read_codes("SubsetSelection", values, self.domain, nulls=nulls)
-        source = resolve("SubsetSelection", rng)
-        return run_reports("SubsetSelection", values, column, source, self.report_type, self._block())
 
     def _block(self) -> ReportBlock:
         k = self.domain.size

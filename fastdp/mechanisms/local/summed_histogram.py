@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from fastdp.columns.categories import out_of_domain, read_codes
+from fastdp.columns.categories import out_of_domain
 from fastdp.columns.domain import Domain
-from fastdp.columns.numeric import Nulls
 from fastdp.columns.reports import Field, Parts, ReportType
-from fastdp.engine.runner import run_reports
+from fastdp.engine.runner import ReportBlock
 from fastdp.errors import DomainError, ParameterError
 from fastdp.kernels.local.histogram import add_columns, set_ones
 from fastdp.laws.central.laplace import LaplaceLaw
@@ -21,16 +20,15 @@ from fastdp.laws.central.placement import FloatGrid
 from fastdp.laws.coins import resolvable_epsilon
 from fastdp.laws.rate import Rate
 from fastdp.losses import GeometricLoss
-from fastdp.mechanisms.annotations import DeclaredDomain, computed, frozen, gives_reports
+from fastdp.mechanisms.annotations import DeclaredDomain, computed, frozen
 from fastdp.mechanisms.base import set_fields
+from fastdp.mechanisms.encoded import EncodedReports
 from fastdp.mechanisms.local.frequencies import (
     Counts,
     FrequencyEstimate,
-    FrequencyProtocol,
     check_variance_arguments,
 )
 from fastdp.privacy import Privacy
-from fastdp.random.rng import Rng, resolve
 from fastdp.threads import BLOCK
 from fastdp.typing import Column
 
@@ -40,7 +38,7 @@ _FEWEST_STEPS = 512
 
 
 @frozen()
-class SummedHistogram(FrequencyProtocol):
+class SummedHistogram(EncodedReports):
     """Report a histogram of one with Laplace noise of scale 2 / epsilon on each of its k entries (SHE).
 
     epsilon-local DP for one report per person: two histograms of one differ by 2 in all. Entries are multiples of
@@ -106,11 +104,12 @@ class SummedHistogram(FrequencyProtocol):
         n, _ = check_variance_arguments("SummedHistogram", n, frequency)
         return float(self._law.variance * self.granularity**2 / n)
 
-    @gives_reports
-    def randomize(self, values: Column, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
-        """One noisy histogram per value: a fixed-size list array for arrow values, else rows of float64."""
+    @property
+    def _slots(self) -> int:
+        return self.domain.size
+
+    def _block(self) -> ReportBlock:
         owner, k = "SummedHistogram", self.domain.size
-        column = read_codes(owner, values, self.domain, nulls=nulls)
         place, fill = FloatGrid.within(owner, self.granularity, None), self._law.sampler()
 
         def block(key: Any, slot: Any, _first: int, codes: np.ndarray, memory: Any, result: Parts) -> None:
@@ -123,7 +122,7 @@ class SummedHistogram(FrequencyProtocol):
                 fill(key, slot + np.uint64(start), start, None, memory.scratch, noise)
                 place.add(part, noise, part)
 
-        return run_reports(owner, values, column, resolve(owner, rng), self.report_type, block, slots=k)
+        return block
 
     def aggregate(self, reports: Column) -> Counts:
         """The sum of the reports, in one pass; sums of batches add up."""

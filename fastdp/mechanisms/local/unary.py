@@ -11,21 +11,20 @@ import numpy as np
 
 from fastdp import validation
 from fastdp.channels import DenseChannel
-from fastdp.columns.categories import out_of_domain, read_codes
+from fastdp.columns.categories import out_of_domain
 from fastdp.columns.domain import Domain
-from fastdp.columns.numeric import Nulls
 from fastdp.columns.reports import Field, Parts, ReportType
-from fastdp.engine.runner import run_reports
+from fastdp.engine.runner import ReportBlock
 from fastdp.errors import InputCorruptError, ParameterError
 from fastdp.kernels.local.unary import count_bits, fill_unary
 from fastdp.laws.coins import BITS, Coin, flip_threshold, log_up, resolvable_epsilon, set_loss
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
-from fastdp.mechanisms.annotations import UNSET, DeclaredDomain, OptionalNumber, computed, frozen, gives_reports
+from fastdp.mechanisms.annotations import UNSET, DeclaredDomain, OptionalNumber, computed, frozen
 from fastdp.mechanisms.base import derived, given, set_fields
+from fastdp.mechanisms.encoded import EncodedReports
 from fastdp.mechanisms.local.frequencies import CoinProtocol, Counts
 from fastdp.privacy import Privacy
-from fastdp.random.rng import Rng, resolve
 from fastdp.typing import Column
 
 LARGEST_DOMAIN = 1 << 24
@@ -34,7 +33,7 @@ LARGEST_CHANNEL = 12
 _COUNTED_SIDE_BY_SIDE = 512
 
 
-class PackedBits(CoinProtocol):
+class PackedBits(EncodedReports, CoinProtocol):
     """Protocols whose report is a packed set: the true value is in with probability p, each other one with q.
 
     Value v is bit v % 8 of byte v // 8 of a report, the lowest bit first; bits beyond the domain are zero.
@@ -65,19 +64,19 @@ class PackedBits(CoinProtocol):
         """The channel from values to sets, the set's bits read as a number; for domains of up to 12 values."""
         return sets_channel(type(self).__name__, self.domain.size, self.p, self.q)
 
-    @gives_reports
-    def randomize(self, values: Column, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
-        """One packed set per value: a fixed-size binary array for arrow values, else rows of uint8."""
+    @property
+    def _slots(self) -> int:
+        return self.report_type.fields[0].per_report
+
+    def _block(self) -> ReportBlock:
         owner, k = type(self).__name__, self.domain.size
-        column = read_codes(owner, values, self.domain, nulls=nulls)
         coins = *self._noise.halves, *self._truth.halves
 
         def block(key: Any, slot: Any, _first: int, codes: np.ndarray, memory: Any, result: Parts) -> None:
             if fill_unary(key, slot, *coins, codes, k, memory.bits, result[0]):
                 raise out_of_domain(owner)
 
-        width = self.report_type.fields[0].per_report
-        return run_reports(owner, values, column, resolve(owner, rng), self.report_type, block, slots=width)
+        return block
 
     def aggregate(self, reports: Column) -> Counts:
         """In how many reports each value's bit is set, in one pass; counts of batches add up."""
@@ -183,6 +182,15 @@ class UnaryEncoding(PackedBits):
     @classmethod
     def of(cls, *, p: float, q: float, domain: int | Sequence[str] | Sequence[int] | Domain) -> UnaryEncoding:
         """The encoding with these probabilities, 0 < q < p < 1; its epsilon follows.
+
+        Parameters
+        ----------
+        p
+            The probability of the true value's bit to be set.
+        q
+            The probability of any other bit to be set.
+        domain
+            The number of codes, or the labels in a public order.
 
         >>> round(UnaryEncoding.of(p=0.75, q=0.25, domain=10).epsilon, 6)
         2.197225

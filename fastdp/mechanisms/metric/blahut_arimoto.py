@@ -79,5 +79,11 @@ class BlahutArimoto(DistanceMatrix):
         self._set_up(matrix)
 
     def for_prior(self, prior: Numbers) -> BlahutArimoto:
-        """The same mechanism made for another prior."""
+        """The same mechanism made for another prior.
+
+        Parameters
+        ----------
+        prior
+            The weight of each value.
+        """
         return replace(self, prior=prior)

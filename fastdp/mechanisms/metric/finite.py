@@ -100,6 +100,13 @@ class CodeMechanism(FiniteMechanism):
         It costs no more privacy, and no other way of reading the reports has a lower expected loss. ``loss`` is
         ``"absolute"`` (the distance), ``"squared"``, ``"zero-one"``, or a matrix with a row per guess and a column per
         true value. The prior is public, or an estimate from private reports; counts are divided by their sum.
+
+        Parameters
+        ----------
+        prior
+            The weight of each value.
+        loss
+            The loss of a guess: ``"absolute"``, ``"squared"``, ``"zero-one"``, or a matrix.
         """
         return Remapped(mechanism=self, prior=prior, loss=loss)
 

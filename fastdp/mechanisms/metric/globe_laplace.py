@@ -123,7 +123,13 @@ class GlobeLaplace(PointMechanism):
     def randomize(  # of degrees alone
         self, latitude: Column, longitude: Column | None = None, *, rng: Rng | None = None, nulls: Nulls = "error"
     ) -> Any:
-        """One latitude and one longitude (from -180 to 180) per point, in the caller's own kinds of container."""
+        """One latitude and one longitude (from -180 to 180) per point, in the caller's own kinds of container.
+
+        Parameters
+        ----------
+        latitude, longitude, rng, nulls
+            As in `PointMechanism.randomize_latlon`.
+        """
         owner = "GlobeLaplace"
         points = read_points(owner, latitude, longitude, nulls=nulls)
         rng, results = resolve(owner, rng), points.begin()

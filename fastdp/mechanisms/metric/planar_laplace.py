@@ -195,6 +195,15 @@ class PlanarLaplace(PlanarNoise):
         """This mechanism with each report replaced by the one of ``places`` that loses least given it, under ``prior``.
 
         It costs no more privacy. Places are pairs of coordinates, or latitudes and longitudes if there is an origin.
+
+        Parameters
+        ----------
+        prior
+            The weight of each value.
+        places
+            The coordinates of each place, in rows.
+        loss
+            The loss of a guess: ``"absolute"``, ``"squared"``, ``"zero-one"``, or a matrix.
         """
         return RemappedPoints(mechanism=self, places=places, prior=prior, loss=loss)
 

@@ -113,7 +113,13 @@ class PredictiveTrajectory(Trajectories):
         return f"1 {self.mechanism.unit}"
 
     def privacy_of(self, points: int) -> Privacy:
-        """The most that a trajectory of so many points can cost, whatever comes out."""
+        """The most that a trajectory of so many points can cost, whatever comes out.
+
+        Parameters
+        ----------
+        points
+            The number of points of a trajectory.
+        """
         points = validation.positive_integer("PredictiveTrajectory.privacy_of", "points", points)
         test, report = self._prices
         epsilon = rounding.sum_up(((points - 1) * test, points * report))

@@ -103,6 +103,11 @@ class RemappedPoints(Mechanism):
         """One place per point, as two columns in the caller's own kinds of container, or in one of both.
 
         Latitudes and longitudes where the mechanism has an origin, else coordinates in its unit.
+
+        Parameters
+        ----------
+        x, y, rng, nulls
+            As in `PointMechanism.randomize`.
         """
         owner, mechanism = "RemappedPoints", self.mechanism
         missing = mechanism.origin or (0.0, 0.0)

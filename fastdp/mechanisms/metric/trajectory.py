@@ -27,14 +27,14 @@ from fastdp.units.lengths import METRES
 class TrajectoryReports:
     """One report per point, in the order of the rows that were given, and what they cost.
 
-    ``x`` and ``y`` (or latitudes and longitudes) are in the caller's kinds of container. ``is_new`` tells which rows
+    ``x`` and ``y`` (or latitudes and longitudes) are in the caller's kinds of container. ``is_new`` marks the rows that
     were drawn anew, ``is_tested`` which were tested first; ``costs`` has each row's epsilon. ``persons`` are the
     different people and ``spent`` the epsilon of all the rows of each. All are for points that differ by up to one
-    unit, and rounded up. ``privacy`` is the dearest person's.
+    unit, and rounded up. ``privacy`` is that of the person with the highest cost.
     """
 
-    x: Any
-    y: Any
+    x: Column
+    y: Column
     is_new: np.ndarray
     is_tested: np.ndarray
     costs: np.ndarray
@@ -131,13 +131,34 @@ class Trajectories(Mechanism):
 
         ``persons`` are integers or strings, ``times`` numbers or timestamps. A person's whole trajectory belongs in one
         call: the next call knows nothing of it, and its costs add up.
+
+        Parameters
+        ----------
+        persons
+            Whose the values are, one identifier per value.
+        times
+            When each point was visited; any type that can be sorted.
+        x
+            The first coordinates; or both, in one container of two columns.
+        y
+            The second coordinates, where they are a column of their own.
+        rng
+            Where randomness comes from; by default the process's own stream, keyed by the operating system.
         """
         return self._report(persons, times, _open_points(type(self).__name__, self.mechanism, x, y), rng)
 
     def randomize_latlon(
         self, persons: Column, times: Column, latitude: Column, longitude: Column, *, rng: Rng | None = None
     ) -> TrajectoryReports:
-        """The same for latitudes and longitudes, on the plane that touches the globe at the mechanism's origin."""
+        """The same for latitudes and longitudes, on the plane that touches the globe at the mechanism's origin.
+
+        Parameters
+        ----------
+        persons, times, rng
+            As in `randomize`.
+        latitude, longitude
+            Degrees of the points.
+        """
         return self._report(persons, times, _open_latlon(type(self).__name__, self.mechanism, latitude, longitude), rng)
 
     def _report(self, persons: Column, times: Column, points: _Points, rng: Rng | None) -> TrajectoryReports:

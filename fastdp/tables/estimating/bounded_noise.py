@@ -1,4 +1,4 @@
-"""Integer noise within bounds: how likely each range of results is, whatever the value was.
+"""Integer noise within bounds: the probability of each output bin given each input value.
 
 Every additive mechanism adds whole steps: of its granularity to floats, of 1 to integers. So its noise is one of three
 laws on integers, and its bounds are 0 and a number of steps.
@@ -119,7 +119,7 @@ def _between(tread: int, high: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Steps:
+class BoundedNoise:
     """The bounds of a mechanism as 0 to ``width`` steps, and results in ranges: the ends alone, and between them."""
 
     low: float
@@ -134,7 +134,7 @@ class Steps:
     law: Any
 
     @classmethod
-    def of(cls, mechanism: Any) -> Steps:
+    def of(cls, mechanism: Any) -> BoundedNoise:
         """Of an additive mechanism with bounds."""
         boundary: Boundary = mechanism.boundary
         low, high = mechanism.bounds

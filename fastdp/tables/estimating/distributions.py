@@ -13,7 +13,7 @@ from fastdp.estimators.estimate import estimate as estimate_reports
 from fastdp.estimators.intervals.bounds import Finer
 from fastdp.estimators.intervals.quantiles import choose_marks, distribution_functionals, quantile_range
 from fastdp.estimators.result import Estimate
-from fastdp.tables.estimating.bounded_noise import Steps
+from fastdp.tables.estimating.bounded_noise import BoundedNoise
 from fastdp.tables.estimating.results import ColumnEstimate, Line, Range
 
 FINE = 128
@@ -127,7 +127,7 @@ def cells_of_window(window: WindowChannel, counts: np.ndarray, bounds: tuple[flo
     return Cells(channel, counts, begin, numbers, _ranges(edges[:-1], edges[1:]), ranges)
 
 
-def cells_of_steps(steps: Steps, counts: np.ndarray, bins: int) -> Cells:
+def cells_of_steps(steps: BoundedNoise, counts: np.ndarray, bins: int) -> Cells:
     """Values of integer noise within bounds: evenly spaced ones, and both ends of every range, stand for all.
 
     Their entries are exact. A cell ends with its own value, and begins after the last one's.
@@ -167,7 +167,7 @@ def _group_outputs(size: int) -> np.ndarray:
     return np.concatenate(([0], inner, [inner[-1] + 1]))
 
 
-def _entries(steps: Steps, values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+def _entries(steps: BoundedNoise, values: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """P(group of results | value), never quite 0."""
     found = np.zeros((values.size, int(groups[-1]) + 1))
     np.add.at(found.T, groups, steps.probabilities(values).T)

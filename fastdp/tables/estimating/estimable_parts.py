@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fastdp.columns.numeric import check_arrow
 from fastdp.errors import FastDPError, ParameterError
-from fastdp.plans.column_entry import Entry
+from fastdp.plans.column_entry import ColumnEntry
 from fastdp.plans.column_group import Group
 from fastdp.plans.policies import missing_rows
 from fastdp.tables.estimating.category_readers import Reader
@@ -69,7 +69,7 @@ class Subject:
     @property
     def ticks(self) -> Ticks | None:
         """How the column's values are whole numbers, where they are dates, times, durations or decimals."""
-        return self.part.ticks if isinstance(self.part, Entry) else None
+        return self.part.ticks if isinstance(self.part, ColumnEntry) else None
 
     def _named(self, error: FastDPError) -> FastDPError:
         return type(error)(f"estimate: column {self.name!r}: {error}")

@@ -1,4 +1,4 @@
-"""Means from counts of ranges: a number for each range, chosen so that its expectation is the value itself."""
+"""Debiased means from binned reports: scores of bins whose expectation is the value itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST = 1e8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
+class ReportTally:
     """Counts of results by range, the sums of what is counted of each in itself, and the sum of their squares.
 
     Tallies add up. ``sums`` is zero where a result counts by its range alone.
@@ -23,8 +23,8 @@ class Tally:
     sums: np.ndarray
     squares: float
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(self.counts + other.counts, self.sums + other.sums, self.squares + other.squares)
+    def __add__(self, other: ReportTally) -> ReportTally:
+        return ReportTally(self.counts + other.counts, self.sums + other.sums, self.squares + other.squares)
 
     @property
     def n(self) -> int:
@@ -41,7 +41,7 @@ class Mean:
     bias: float
 
 
-def plain_mean(tally: Tally) -> Mean:
+def plain_mean(tally: ReportTally) -> Mean:
     """The mean of results that are unbiased one by one."""
     n = tally.n
     mean = float(tally.sums.sum()) / n
@@ -49,7 +49,7 @@ def plain_mean(tally: Tally) -> Mean:
 
 
 def corrected_mean(
-    tally: Tally, probabilities: np.ndarray, values: np.ndarray, expected: np.ndarray, middles: np.ndarray
+    tally: ReportTally, probabilities: np.ndarray, values: np.ndarray, expected: np.ndarray, middles: np.ndarray
 ) -> Mean:
     """The mean of the results plus a correction by range, for values in [0, 1].
 

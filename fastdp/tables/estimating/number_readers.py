@@ -13,9 +13,9 @@ from fastdp.columns.numeric import read_numeric
 from fastdp.errors import ParameterError
 from fastdp.mechanisms.local.numeric import MeanReports, Piecewise
 from fastdp.mechanisms.local.square_wave import SquareWave
-from fastdp.tables.estimating.bounded_noise import Steps
+from fastdp.tables.estimating.bounded_noise import BoundedNoise
 from fastdp.tables.estimating.distributions import cells_of_steps, cells_of_window, fine_bins, window_points
-from fastdp.tables.estimating.means import Mean, Tally, corrected_mean, plain_mean
+from fastdp.tables.estimating.means import Mean, ReportTally, corrected_mean, plain_mean
 from fastdp.tables.estimating.results import ColumnEstimate, Line
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class WaveReader:
         counts, (low, high), window = self._counts, self._fine.bounds, self._fine.channel()
         points, _ = window_points(window, self._bins)
         nothing = np.zeros(window.shape[1])
-        tally = Tally(counts.support, nothing, 0.0)
+        tally = ReportTally(counts.support, nothing, 0.0)
         mean = corrected_mean(tally, window.at(points), points / window.shape[0], np.zeros(points.size), nothing)
         cells = cells_of_window(window, counts.support, self._fine.bounds, self._bins)
         found = _mean(column, name, mean, counts.n, (low, high - low), level)
@@ -93,9 +93,9 @@ class NoiseReader:
 
     def __init__(self, mechanism: Any, bins: int | None) -> None:
         self._mechanism, self._bins = mechanism, bins
-        self._steps = None if mechanism.bounds is None else Steps.of(mechanism)
+        self._steps = None if mechanism.bounds is None else BoundedNoise.of(mechanism)
         size = 1 if self._steps is None else self._steps.edges.size - 1
-        self._tally = Tally(np.zeros(size, np.int64), np.zeros(size), 0.0)
+        self._tally = ReportTally(np.zeros(size, np.int64), np.zeros(size), 0.0)
         if bins is not None and self._steps is None:
             self._bins = None
             self.missing = "without bounds only the mean is estimated; declare bounds for a distribution"
@@ -110,15 +110,15 @@ class NoiseReader:
         size = self._tally.counts.size
         if self._steps is None:
             numbers = block.astype(np.float64)
-            part = Tally(np.array([block.size]), np.array([numbers.sum()]), float(numbers @ numbers))
+            part = ReportTally(np.array([block.size]), np.array([numbers.sum()]), float(numbers @ numbers))
         else:
             steps, places = self._steps.locate(block)
             counts = np.bincount(places, minlength=size)
             if self._steps.boundary == "clamp":
                 steps /= self._steps.width
-                part = Tally(counts, np.bincount(places, steps, size), float(steps @ steps))
+                part = ReportTally(counts, np.bincount(places, steps, size), float(steps @ steps))
             else:
-                part = Tally(counts, np.zeros(size), 0.0)
+                part = ReportTally(counts, np.zeros(size), 0.0)
         self._tally = self._tally + part
 
     def conclude(self, column: str, name: str, level: float) -> list[ColumnEstimate]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -67,7 +68,7 @@ class ColumnEstimate(Result):
     mechanism: str
     kind: Kind
     reports: int
-    confidence: float
+    level: float
     method: str
     lines: tuple[Line, ...]
     ticks: Ticks | None = None
@@ -88,6 +89,15 @@ class ColumnEstimate(Result):
         """Whether the numbers that are estimated are values of the column, and not shares."""
         return self.ticks is not None and self.kind in {"mean", "quartiles"}
 
+    @property
+    def confidence(self) -> float:
+        """The old name of `level`; it goes with the next version."""
+        message = (
+            "ColumnEstimate: the field 'confidence' is called 'level' now; the old name goes with the next version"
+        )
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.level
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it; a number that is not known is null."""
         lines = [
@@ -102,7 +112,7 @@ class ColumnEstimate(Result):
         ]
         return {
             "column": self.column, "mechanism": self.mechanism, "kind": self.kind, "reports": self.reports,
-            "confidence": self.confidence, "method": self.method, "estimates": lines,
+            "confidence": self.level, "method": self.method, "estimates": lines,
         }  # fmt: skip
 
     def _shown(self, line: Line) -> dict[str, str | None]:
@@ -152,7 +162,7 @@ class TableEstimate:
                 for name in ("estimate", "std_error", "low", "high")
             },
             "determined": pa.array([line.determined for _, line in rows], pa.bool_()),
-            "confidence": pa.array([estimate.confidence for estimate, _ in rows], pa.float64()),
+            "confidence": pa.array([estimate.level for estimate, _ in rows], pa.float64()),
             "reports": pa.array([estimate.reports for estimate, _ in rows], pa.int64()),
             "method": pa.array([estimate.method for estimate, _ in rows], pa.string()),
         })  # fmt: skip

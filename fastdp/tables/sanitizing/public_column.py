@@ -1,4 +1,4 @@
-"""A column that is declared public, without what its declaration does not cover.
+"""Public columns, stripped of everything but their visible values.
 
 Its values go through as they are. What hides beside them does not: values under nulls, dictionary entries that no
 record uses, other rows of the same buffers, bits inside NaN, metadata of fields.

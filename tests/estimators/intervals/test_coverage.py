@@ -23,7 +23,7 @@ import fastdp as fd
 from fastdp.channels import Channel, GridChannel
 from fastdp.estimators import estimate
 from fastdp.estimators.intervals.spread import wilson
-from fastdp.tables.estimating.bounded_noise import Steps
+from fastdp.tables.estimating.bounded_noise import BoundedNoise
 from fastdp.tables.estimating.distributions import cells_of_steps, cells_of_window
 
 REPETITIONS = 400
@@ -69,7 +69,7 @@ def family(name):
         return Family(channel, np.vstack((shares([range(2), range(8)], 16), np.arange(16) / 15)))
     if name == "laplace":
         mechanism = fd.Laplace(epsilon=1.0, sensitivity=40.0, bounds=(-20.0, 20.0))
-        steps = Steps.of(mechanism)
+        steps = BoundedNoise.of(mechanism)
         cells = cells_of_steps(steps, np.zeros(steps.edges.size - 1), 8)
     else:
         window = fd.SquareWave(epsilon=1.0, bounds=(-20.0, 20.0), bins=64).channel()

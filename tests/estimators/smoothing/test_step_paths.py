@@ -15,7 +15,7 @@ from fastdp.estimators.smoothing.step_paths import (
     LARGEST_APART,
     LARGEST_LINE,
     LARGEST_WRITTEN,
-    Rows,
+    CountRows,
     accelerated_steps,
     em_steps,
     rows_of,
@@ -45,7 +45,7 @@ def test_written_out_channel__gives_the_steps_of_its_products(channel):
     """A matrix product in place of the channel's own changes the last bits alone."""
     counts = counts_of(channel, 3)
     problem = Problem("test", [(channel, counts[0])])
-    written, plain = Rows(problem, [counts]), Rows(problem, [counts])
+    written, plain = CountRows(problem, [counts]), CountRows(problem, [counts])
     assert written.matrix is not None
     plain.matrix = None
 
@@ -78,9 +78,9 @@ def counted_calls(channel: fd.Channel, counts: np.ndarray, rule: str) -> tuple[n
 def test_large_lines_and_several_channels__are_not_written_out():
     large, small = line(LARGEST_LINE + 1), line(5)
 
-    assert Rows(Problem("test", [(large, counts_of(large, 1)[0])]), [counts_of(large, 1)]).matrix is None
+    assert CountRows(Problem("test", [(large, counts_of(large, 1)[0])]), [counts_of(large, 1)]).matrix is None
     twice = Problem("test", [(small, counts_of(small, 1)[0])] * 2)
-    assert Rows(twice, [counts_of(small, 1)] * 2).matrix is None
+    assert CountRows(twice, [counts_of(small, 1)] * 2).matrix is None
 
 
 @pytest.mark.parametrize("channel", [line(6), KRRChannel(6, 0.5, 0.1)])

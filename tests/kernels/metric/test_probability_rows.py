@@ -8,7 +8,7 @@ import pytest
 from fastdp.kernels.metric.probability_rows import add_offsets, fill_rows
 from fastdp.kernels.stream.words import make_scratch
 from fastdp.laws.metric.probability_rows import arrange, realise_row
-from tests.reference.matrix import draw
+from tests.reference.metric import draw
 
 KEY = np.arange(30, 38, dtype=np.uint32)
 WORDS = tuple(int(word) for word in KEY)

@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 import fastdp as fd
 from fastdp.channels import KRRChannel
 from tests.mechanisms.report_checks import key_of, seeded
-from tests.reference.matrix import draw
+from tests.reference.metric import draw
 
 LECTURE = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
 WIDE = [[0.1, 0.0, 0.2, 0.7, 0.0], [0.3, 0.0, 0.3, 0.4, 0.0], [0.6, 0.0, 0.1, 0.3, 0.0]]

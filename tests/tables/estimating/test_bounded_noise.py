@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 import fastdp as fd
-from fastdp.tables.estimating.bounded_noise import Noise, Steps
+from fastdp.tables.estimating.bounded_noise import BoundedNoise, Noise
 
 MECHANISMS = {
     "laplace": fd.Laplace(epsilon=1, sensitivity=10, bounds=(0, 10)),
@@ -28,7 +28,7 @@ MECHANISMS = {
 DRAWS = 200_000
 
 
-def drawn(mechanism, steps: Steps, place: float):
+def drawn(mechanism, steps: BoundedNoise, place: float):
     value = steps.low + place * steps.unit
     values = np.full(DRAWS, int(value) if steps.whole else value)
     return steps.locate(mechanism.randomize(values, rng=fd.Rng.unsafe_seed(6)))
@@ -48,7 +48,7 @@ def fits(counts: np.ndarray, probabilities: np.ndarray) -> bool:
 def test_probabilities__are_those_of_the_draws(name, share):
     """Also the mean that results have."""
     mechanism = MECHANISMS[name]
-    steps = Steps.of(mechanism)
+    steps = BoundedNoise.of(mechanism)
     place = float(share * steps.width // 1)
     results, ranges = drawn(mechanism, steps, place)
     counts = np.bincount(ranges, minlength=steps.edges.size - 1)
@@ -65,7 +65,7 @@ def test_probabilities__are_those_of_the_draws(name, share):
 def test_probabilities__of_other_noise_are_caught(name):
     """The mutant is noise a quarter wider."""
     mechanism = MECHANISMS[name]
-    steps = Steps.of(mechanism)
+    steps = BoundedNoise.of(mechanism)
     _, ranges = drawn(mechanism, steps, 0.0)
     wider = Noise(lambda z: steps.noise.below(np.rint(z / 1.25)), steps.noise.excess)
     mutant = replace(steps, noise=wider)
@@ -76,15 +76,15 @@ def test_probabilities__of_other_noise_are_caught(name):
 @pytest.mark.parametrize("name", ["geometric", "geometric-fold", "geometric-resample", "discrete-gaussian"])
 def test_probabilities__are_the_channel_of_integers(name):
     mechanism = MECHANISMS[name]
-    steps = Steps.of(mechanism)
+    steps = BoundedNoise.of(mechanism)
     whole = np.arange(steps.width + 1.0)
     np.testing.assert_allclose(steps.probabilities(whole), mechanism.channel().dense(), atol=1e-9)
 
 
-@pytest.mark.parametrize("name", [name for name in MECHANISMS if Steps.of(MECHANISMS[name]).boundary == "clamp"])
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if BoundedNoise.of(MECHANISMS[name]).boundary == "clamp"])
 def test_shift__is_the_mean_of_the_probabilities(name):
     """Where ranges are single steps, exactly."""
-    steps = Steps.of(MECHANISMS[name])
+    steps = BoundedNoise.of(MECHANISMS[name])
     values = np.linspace(0, steps.width, 7).round()
     means = steps.probabilities(values) @ steps.middles
     exact = steps.edges.size - 1 == steps.width + 1
