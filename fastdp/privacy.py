@@ -13,7 +13,7 @@ from fastdp import rounding, validation
 from fastdp.errors import ParameterError
 
 if TYPE_CHECKING:
-    from fastdp.accounting.curve import PrivacyCurve
+    import fastdp
 
 DISTANCE = 2.0**-100
 """The largest statistical distance of any draw from its law."""
@@ -133,25 +133,29 @@ class Privacy:
         if not isinstance(other, Privacy):
             return NotImplemented
         if isinstance(self, MetricPrivacy) or isinstance(other, MetricPrivacy):
-            raise ParameterError("Privacy: guarantees by distance have no sum; state both at one distance: .at(distance)")
+            raise ParameterError(
+                "Privacy: guarantees by distance have no sum; state both at one distance: .at(distance)"
+            )
         if self.neighbours != other.neighbours:
             raise ParameterError(
                 "Privacy: one guarantee is for neighbours 'add/remove', the other for 'replace'; convert the former by "
                 "privacy.for_replacement()"
             )
         if self.unit != other.unit and not {self.unit, other.unit} <= {"record", "report"}:
-            raise ParameterError(f"Privacy: units {self.unit!r} and {other.unit!r} have no sum; state both for one unit")
+            raise ParameterError(
+                f"Privacy: units {self.unit!r} and {other.unit!r} have no sum; state both for one unit"
+            )
         return replace(compose([self, other], owner="Privacy"), unit=self.unit, neighbours=self.neighbours)
 
-    def curve(self) -> PrivacyCurve:
+    def curve(self) -> fastdp.PrivacyCurve:
         """The privacy curve of every release with this guarantee: delta for each epsilon, as a bracket.
 
         >>> round(Privacy(epsilon=1.0).curve().delta(epsilon=0.5).upper, 4)
         0.2876
         """
-        from fastdp.accounting.compose import compose as compose_curves
+        import fastdp  # accounting is above
 
-        return compose_curves([self])
+        return fastdp.compose([self])
 
     def as_zcdp(self) -> Privacy:
         """The zero-concentrated form: rho as stated, or epsilon**2 / 2 for a pure guarantee (Bun and Steinke 2016)."""

@@ -92,7 +92,9 @@ def _bracket(total: Callable[[float], Calibrated], epsilon: float, start: float)
         if (there.epsilon.upper > epsilon) != (here.epsilon.upper > epsilon):
             return (here, there) if here.epsilon.upper > epsilon else (there, here)
         here = there
-    raise ParameterError("calibrate: no scale reaches the aim; is delta too small, or does make(scale) not depend on it?")
+    raise ParameterError(
+        "calibrate: no scale reaches the aim; is delta too small, or does make(scale) not depend on it?"
+    )
 
 
 def _between(below: Calibrated, above: Calibrated, aim: float) -> float:

@@ -108,7 +108,10 @@ def _laplace(epsilon: float) -> Cells:
     edges = np.linspace(-epsilon, epsilon, CELLS + 1)
     inner = -math.expm1(-epsilon / CELLS) / 2
     p = np.concatenate([[math.exp(-epsilon) / 2], np.exp((edges[1:] - epsilon) / 2) * inner, [0.5]])
-    first, last = np.concatenate([[-epsilon], edges[:-1], [epsilon]]), np.concatenate([[-epsilon], edges[1:], [epsilon]])
+    first, last = (
+        np.concatenate([[-epsilon], edges[:-1], [epsilon]]),
+        np.concatenate([[-epsilon], edges[1:], [epsilon]]),
+    )
     return Cells(p, p[::-1].copy(), first, last)
 
 
@@ -121,7 +124,10 @@ def _geometric(rate: float, steps: int) -> Cells:
     p = np.exp(-rate * starts) * -np.expm1(-rate * counts) / whole
     q = np.exp(-rate * (steps - starts - counts + 1)) * -np.expm1(-rate * counts) / whole
     ends = np.array([1.0, math.exp(-rate * steps)]) / whole
-    p, q = (np.concatenate([[outer], inner, [other]]) for outer, inner, other in ((ends[0], p, ends[1]), (ends[1], q, ends[0])))
+    p, q = (
+        np.concatenate([[outer], inner, [other]])
+        for outer, inner, other in ((ends[0], p, ends[1]), (ends[1], q, ends[0]))
+    )
     last = (steps - 2.0 * np.concatenate([[0], starts, [steps]])) * rate
     first = (steps - 2.0 * np.concatenate([[0], starts + counts - 1, [steps]])) * rate
     return Cells(p[::-1], q[::-1], first[::-1], last[::-1])

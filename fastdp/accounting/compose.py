@@ -265,7 +265,9 @@ def _is_symmetric(loss: Loss) -> bool:
         case CellsLoss():
             return _is_symmetric(loss.above) and _is_symmetric(loss.below)
         case AtomicLoss():
-            mirrored = loss.p.tolist() == loss.q[::-1].tolist() and loss.losses.tolist() == (-loss.losses[::-1]).tolist()
+            mirrored = (
+                loss.p.tolist() == loss.q[::-1].tolist() and loss.losses.tolist() == (-loss.losses[::-1]).tolist()
+            )
             return mirrored and loss.p_infinite == loss.q_infinite
     return not isinstance(loss, SampledGaussianLoss)
 

@@ -140,7 +140,7 @@ class Direction:
         if self.below is None:
             return upper, upper
         below = Direction(self.below, self.bounded, self.width)
-        return _charge(self.below, below._finite(delta, epsilon, scale)), upper  # noqa: SLF001
+        return _charge(self.below, below._finite(delta, epsilon, scale)), upper
 
     def _finite(self, delta: float | None, epsilon: float, scale: float) -> Callable[[float], tuple[float, float]]:
         factors = self.factors
@@ -179,7 +179,9 @@ class Direction:
         def finite(at: float) -> tuple[float, float]:
             theta = least_moment(moment, at, bounded.largest_tilt)
             known, error = self.factors.log_moment_with_error(theta)
-            log_bound = known + bounded.log_moment(theta) - theta * at - math.log1p(theta) - theta * math.log1p(1 / theta)
+            log_bound = (
+                known + bounded.log_moment(theta) - theta * at - math.log1p(theta) - theta * math.log1p(1 / theta)
+            )
             error += 1e-14 * (1 + abs(theta * at) + abs(known) + abs(log_bound))
             return below(at)[0], min(1.0, math.exp(min(0.0, log_bound + error)))
 
@@ -251,7 +253,9 @@ class Curve(ABC):
         epsilons = [end * i / points for i in range(points + 1)]
         found = [self.delta(epsilon=epsilon) for epsilon in epsilons]
         figure, axes = pyplot.subplots()
-        axes.fill_between(epsilons, [_shown(one.lower) for one in found], [_shown(one.upper) for one in found], alpha=0.3)
+        axes.fill_between(
+            epsilons, [_shown(one.lower) for one in found], [_shown(one.upper) for one in found], alpha=0.3
+        )
         axes.semilogy(epsilons, [_shown(one.upper) for one in found])
         axes.set_xlabel("epsilon")
         axes.set_ylabel("delta")

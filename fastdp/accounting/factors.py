@@ -138,7 +138,7 @@ class Factors:
         """Points that suffice for every row of ``sampled``, coarse ones included."""
         from fastdp.kernels.losses import sampled
 
-        most = max(sampled.count_points(sigma, theta, frequency, add) for sigma, _, _, add in self.sampled.tolist())
+        most: int = max(sampled.count_points(sigma, theta, frequency, add) for sigma, _, _, add in self.sampled.tolist())
         return most + 32 + int((theta + 20) / float(self.sampled[:, 0].min()))
 
     def log_moment_with_error(self, theta: float) -> tuple[float, float]:
@@ -154,7 +154,9 @@ class Factors:
         for sigma, rate, count, add in self.sampled.tolist():
             loss = Cells.of(GaussianLoss(mu=1 / sigma)).mixed(rate).loss()
             one = loss.below if below else loss.above
-            losses, masses, infinite = (-one.losses, one.q, one.q_infinite) if add else (one.losses, one.p, one.p_infinite)
+            losses, masses, infinite = (
+                (-one.losses, one.q, one.q_infinite) if add else (one.losses, one.p, one.p_infinite)
+            )
             kept = masses > 0
             atoms.append((losses[kept], masses[kept], np.array([int(count)]), np.array([kept.sum()])))
             log_finite += count * math.log1p(-infinite)
@@ -166,7 +168,7 @@ class Factors:
         )  # fmt: skip
 
     def tilted(self, theta: float) -> tuple[np.ndarray, float]:
-        """Masses of the atoms times e^{theta loss}, each factor's summing to 1, and their error in units of rounding."""
+        """Masses of the atoms times e^{theta loss}, each factor's summing to 1, and their error in units."""
         sizes = np.diff(self.starts)
         below = theta * (self.losses - np.repeat(np.maximum.reduceat(self.losses, self.starts[:-1]), sizes))
         scaled = self.masses * np.exp(below)

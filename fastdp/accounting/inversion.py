@@ -53,9 +53,7 @@ def choose_tilt(factors: Factors, *, delta: float | None = None, epsilon: float 
     return _steepen(factors, theta, max(0.0, end)), value
 
 
-def search(
-    bound: Callable[[float], float], end: float, steps: int, *, start: float = 1.0
-) -> tuple[float, float]:
+def search(bound: Callable[[float], float], end: float, steps: int, *, start: float = 1.0) -> tuple[float, float]:
     """Where a function that falls, then rises is about least, and its value there, by the golden section."""
     low, high = _descend(bound, end, start)
     ratio = (math.sqrt(5) - 1) / 2
@@ -105,7 +103,7 @@ def _descend(bound: Callable[[float], float], end: float, start: float) -> tuple
     step = math.log(4.0)
     here, value = start, bound(start)
     for direction in (step, -step):
-        while start - 40 < here < end:
+        while start - 15 < here < end:
             then = bound(here + direction)
             if not then < value:
                 break
@@ -210,6 +208,7 @@ class Inversion:
     def _multiply_sampled(self, dead: np.ndarray, re: np.ndarray, im: np.ndarray) -> tuple[float, float]:
         """Multiply by the sampled Gaussians, band by band of frequencies; their error and the reach of their losses."""
         from fastdp.kernels.losses import sampled
+        from fastdp.kernels.losses.moments import BLOCK
 
         factors, dt, theta = self.factors, self._fields["dt"], self.theta
         if not factors.sampled.size:
@@ -220,11 +219,11 @@ class Inversion:
         first = 0
         while first < dead.size:
             stop = min(dead.size, max(first + 1, int(first * 1.5)))
-            points = factors.sampled_points(theta, stop * sampled.BLOCK * dt)
-            turns = np.empty((2, points, sampled.BLOCK))
+            points = factors.sampled_points(theta, stop * BLOCK * dt)
+            turns = np.empty((2, points, BLOCK))
             sampled.multiply_sampled(
                 dt, theta, first, stop, sigmas, rates, powers, adds, self.cut, *np.empty((2, points)), turns[0],
-                turns[1], np.empty((4, points)), np.empty((2, sampled.BLOCK)), dead, errors, reaches, re, im,
+                turns[1], np.empty((4, points)), np.empty((2, BLOCK)), dead, errors, reaches, re, im,
             )  # fmt: skip
             first = stop
         return float(counts @ errors), 2 * float(counts @ reaches)
@@ -240,6 +239,8 @@ class Inversion:
         exponent = f["moment"] + added - theta * epsilon
         error = f["error"] + 8 * UNIT * (abs(exponent) + abs(theta * epsilon) + 8)
         error += self.factors.spread + UNIT * theta * 4 * self.factors.reach
+        if exponent + added > 600 or error > 1:
+            return 0.0, 1.0
         slack = f["slack"] + f["moved"] * abs(epsilon)
         base, base_twice = math.exp(min(exponent, 700.0)), math.exp(min(exponent + added, 700.0))
         upper = (first + slack) * base * math.exp(error)

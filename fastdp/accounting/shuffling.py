@@ -11,13 +11,14 @@ P and Q the laws of the report of one person on two values, and W drawn from the
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fastdp import validation
-from fastdp.accounting.curve import WIDTH, Bounds, Curve, checked_delta, checked_epsilon, solve
+from fastdp.accounting.curve import Bounds, Curve, checked_delta, checked_epsilon, solve
 from fastdp.accounting.factors import UNIT
 from fastdp.accounting.inversion import ROUNDING, SMOOTHING_CONSTANT, TRUNCATION, search
 from fastdp.channels.krr import KRRChannel
@@ -103,7 +104,7 @@ def _domain_size(local: Any) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class ShuffledCurve(Curve):
-    """The curve of shuffled reports, each epsilon-DP: ``k`` values of randomized response, or None for any mechanism."""
+    """The curve of shuffled reports: of randomized response on ``k`` values, or where it is None of any mechanism."""
 
     report: float
     """The epsilon of one report."""
@@ -182,8 +183,8 @@ def _positive_part(values: np.ndarray, masses: np.ndarray, n: int, width: float)
     """Bounds on E[S+] of the sum S of ``n`` independent numbers with these values and probabilities."""
     from fastdp.kernels.losses import inversion, moments
 
-    pairs = list(zip(values.tolist(), masses.tolist(), strict=True))
-    top, bottom = max(values.tolist()), min(values.tolist())
+    pairs: list[tuple[float, float]] = list(zip(values.tolist(), masses.tolist(), strict=True))
+    top, bottom = float(values.max()), float(values.min())
 
     def log_moment(theta: float) -> float:
         return n * (theta * top + math.log(math.fsum(mass * math.exp(theta * (x - top)) for x, mass in pairs)))
@@ -222,7 +223,7 @@ def _positive_part(values: np.ndarray, masses: np.ndarray, n: int, width: float)
     return max(0.0, lower - SMOOTHING_CONSTANT * (1 + 8 * UNIT) * (both - lower)), upper
 
 
-def _copies(log_moment: Any, theta: float, period: float, smoothing: float, most: float) -> float:
+def _copies(log_moment: Callable[[float], float], theta: float, period: float, smoothing: float, most: float) -> float:
     """What the period adds: copies of E(S - c)+ at c = m period, e^{theta c} times, m != 0."""
     left = math.exp(-theta * period)
     below = left / (1 - left) * (most + 10 * math.sqrt(smoothing)) + period * left / (1 - left) ** 2

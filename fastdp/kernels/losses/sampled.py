@@ -47,8 +47,9 @@ def _log_ratio(rate, x):
 def count_points(sigma, theta, frequency, add):
     """How many steps make the trapezoid rule right to e^-41 up to a frequency: the strip bound."""
     best = 1e300
-    for k in range(1, 7):
-        angle = 0.5 * k
+    widest = min(3.0, math.sqrt(84.0) / sigma)
+    for k in range(1, 9):
+        angle = widest * k / 8.0
         room = 42.0 - (theta * math.log(math.cos(angle / 2.0)) if add else 0.0)
         best = min(best, frequency + room / angle + angle * sigma * sigma / 2.0)
     step = min(sigma / 3.0, 2.0 * math.pi * sigma * sigma / best)

@@ -62,17 +62,29 @@ def test_geometric__is_the_sum_over_its_losses(theta, rate, steps, count):
 def test_atoms__are_their_sum(count):
     losses, weights = np.array([1.0, 0.2, -1.0]), np.array([0.5, 0.3, 0.2])
     wanted = [(weights @ np.exp(1j * j * DT * losses)) ** count for j in range(64)]
-    turns, phases, starts = np.empty((2, 3, 32)), np.empty((2, 3)), np.array([0, 3])
+    turns, phases, starts = np.empty((2, 3, 32)), np.empty((4, 3)), np.array([0, 3])
     dead, re, im = blocks(2)
     moments.multiply_atoms(
         DT, starts, losses, weights, np.array([count]), 0.0, np.empty((2, 32)), turns[0], turns[1], phases, dead, re, im
     )
     np.testing.assert_allclose(re + 1j * im, wanted, rtol=0, atol=64 * count * 2**-53 + 1e-14 * 64 * DT)
-    dead, re, im = blocks(1)
-    moments.multiply_band(
-        DT, 1, losses, weights, count, 0.0, np.empty((2, 32)), turns[0], turns[1], phases, dead, re, im
-    )
-    np.testing.assert_allclose(re + 1j * im, wanted[32:], rtol=0, atol=64 * count * 2**-53 + 1e-14 * 64 * DT)
+
+
+@pytest.mark.parametrize("skipped", [None, 5])
+def test_phases__turn_on_and_start_anew(skipped):
+    """Over 20 blocks, past the turns after which phases are computed anew, and past a dead block."""
+    losses, weights = np.array([3.0, 0.2, -1.7]), np.array([0.5, 0.3, 0.2])
+    dead, re, im = blocks(20)
+    if skipped is not None:
+        dead[skipped] = 1
+    turns = np.empty((2, 3, 32))
+    moments.multiply_atoms(
+        DT, np.array([0, 3]), losses, weights, np.array([1]), 0.0, np.empty((2, 32)), turns[0], turns[1],
+        np.empty((4, 3)), dead, re, im,
+    )  # fmt: skip
+    wanted = np.array([weights @ np.exp(1j * j * DT * losses) for j in range(640)])
+    live = np.repeat(dead == 0, 32)
+    np.testing.assert_allclose((re + 1j * im)[live], wanted[live], rtol=0, atol=(128 + 4 * 640 * DT * 3) * 2**-53)
 
 
 def test_blocks__below_the_cut_are_dead():
@@ -80,22 +92,9 @@ def test_blocks__below_the_cut_are_dead():
     dead[1] = 1
     weights, turns = np.array([0.5, 0.5]), np.empty((2, 2, 32))
     losses = np.array([1.0, -1.0])
-    moments.multiply_band(
-        DT, 0, losses, weights, 10**9, 0.5, np.empty((2, 32)), turns[0], turns[1], np.empty((2, 2)), dead, re, im
-    )
+    moments.multiply_atoms(
+        DT, np.array([0, 2]), losses, weights, np.array([10**9]), 0.5, np.empty((2, 32)), turns[0], turns[1],
+        np.empty((4, 2)), dead, re, im,
+    )  # fmt: skip
     assert dead.tolist() == [0, 1, 1, 1]
     assert (re[32:64] == 1).all()
-
-
-@pytest.mark.parametrize(("exponent", "rate"), [(1.0, 0.2), (4.0, 0.01), (-3.0, 0.7)])
-def test_sampled__sum_to_the_moment(exponent, rate):
-    """Whole powers of the likelihood ratio have binomial sums."""
-    losses, weights = np.empty(401), np.empty(401)
-    low, high = -9.5 + min(exponent, 0), 9.5 + max(exponent, 0)
-    found, off = moments.fill_sampled(1.0, rate, exponent, 1.0, low, high, 400, losses, weights)
-    y = np.linspace(low, high, 200_001)
-    ratio = 1 - rate + rate * np.exp(y - 0.5)
-    wanted = math.log(np.sum(np.exp(-(y**2) / 2) * ratio**exponent) * (high - low) / 200_000 / math.sqrt(2 * math.pi))
-    assert found == pytest.approx(wanted, abs=1e-12)
-    assert 0 < off < 1e-12
-    assert weights.sum() == pytest.approx(1.0)
