@@ -35,6 +35,8 @@ RESULTS, PAGE = machine.ROOT / "bench_results" / "hindsight.json", machine.ROOT 
 SAMPLES, REPORTS, EM = 20, (300, 10_000, 1_000_000), (5, 15, 50, 150, 500)
 TARGET = 1.12
 """Of the best in hindsight."""
+SEEN = 1.0
+"""Nats by which one estimate must explain fresh reports better than another for the reports to tell them apart."""
 
 
 def krr(k: int, epsilon: float) -> KRRChannel:
@@ -99,6 +101,7 @@ def measure(job: tuple[str, str, int, np.ndarray | None]) -> dict[str, Any]:
     order = [list(mechanisms()).index(name), reports]
     order.append(list(CLASSES).index(truth_name) if fixed is None else 100 + len(truth_name))
     sums: dict[str, list[float]] = {}
+    short: dict[str, list[float]] = {}
     for sample in range(SAMPLES):
         source = np.random.default_rng([JUDGING, *order, sample])
         truth = CLASSES[truth_name](shape, source) if fixed is None else fixed
@@ -108,8 +111,18 @@ def measure(job: tuple[str, str, int, np.ndarray | None]) -> dict[str, Any]:
         found["default"] = fd.estimate(channel, counts, progress=False).distribution
         for method, p in found.items():
             sums.setdefault(method, []).append(float(measures.total_variation(p, truth)))
+            short.setdefault(method, []).append(reports * divergence(chances, channel.forward(p)))
     means = {method: float(np.mean(errors)) for method, errors in sums.items()}
-    return {"mechanism": name, "truth": truth_name, "real": fixed is not None, "reports": reports, "means": means}
+    nats = {method: round(float(np.mean(found)), 3) for method, found in short.items()}
+    about = {"mechanism": name, "truth": truth_name, "real": fixed is not None, "reports": reports}
+    return {**about, "means": means, "nats": nats}
+
+
+def divergence(chances: np.ndarray, other: np.ndarray) -> float:
+    """Log-likelihood per report that estimated chances of outputs are short of the true ones, in nats."""
+    seen = chances > 0
+    true, found = chances / chances.sum(), np.maximum(other, 1e-300) / np.maximum(other, 1e-300).sum()
+    return float((true[seen] * np.log(true[seen] / found[seen])).sum())
 
 
 def ratio_of(cell: dict[str, Any]) -> tuple[float, str]:
@@ -126,28 +139,44 @@ def summary(cells: Sequence[dict[str, Any]]) -> list[str]:
     for (mechanism, reports), group in itertools.groupby(cells, key=lambda cell: (cell["mechanism"], cell["reports"])):
         ratios = {cell["truth"]: ratio_of(cell)[0] for cell in group}
         shown = [ratios.get(name) for name in names]
-        marked = ["–" if r is None else f"**{r:.2f}**" if round(r, 2) > TARGET else f"{r:.2f}" for r in shown]
+        marked = ["–" if r is None else f"**{r:.2f}**" if r > TARGET else f"{r:.2f}" for r in shown]
         rows.append([mechanism, f"{reports:,}", *marked])
     return table(["mechanism", "reports", *names], rows)
 
 
 def losses(cells: Sequence[dict[str, Any]]) -> list[str]:
-    """The cells beyond the target, the worst first."""
-    beyond = sorted((cell for cell in cells if round(ratio_of(cell)[0], 2) > TARGET), key=lambda c: -ratio_of(c)[0])
+    """The cells beyond the target, the worst first, each with its reason."""
+    beyond = sorted((cell for cell in cells if ratio_of(cell)[0] > TARGET), key=lambda c: -ratio_of(c)[0])
     rows = []
     for cell in beyond:
         ratio, best = ratio_of(cell)
-        means = cell["means"]
-        errors = [f"{means['default']:.3f}", f"{means[best]:.3f}", best, f"{ratio:.2f}"]
-        rows.append([cell["truth"], cell["mechanism"], f"{cell['reports']:,}", *errors])
-    return table(["truth", "mechanism", "reports", "default", "best", "which", "ratio"], rows, words=2)
+        means, nats = cell["means"], cell["nats"]
+        errors = [f"{means['default']:.3f}", f"{means[best]:.3f}", best, f"{ratio:.3f}"]
+        short = [f"{nats['default']:.1f}", f"{nats[best]:.1f}"]
+        rows.append([cell["truth"], cell["mechanism"], f"{cell['reports']:,}", *errors, *short, reason(cell, cells)])
+    names = ["truth", "mechanism", "reports", "default", "best", "which", "ratio", "default, nats", "best, nats", "why"]
+    return table(names, rows, words=2)
+
+
+def reason(cell: dict[str, Any], cells: Sequence[dict[str, Any]]) -> str:
+    """Whether fresh reports could tell the best method from the default, and what it costs on other truths."""
+    best, nats = ratio_of(cell)[1], cell["nats"]
+    alike = nats["default"] <= nats[best] + SEEN
+    told = "reports do not tell them apart" if alike else "reports could tell, held-out ones did not"
+    costs = {}
+    for other in cells:
+        if (other["mechanism"], other["reports"]) == (cell["mechanism"], cell["reports"]) and best in other["means"]:
+            least = min(mean for method, mean in other["means"].items() if method != "default")
+            costs[other["truth"]] = other["means"][best] / least
+    worst = max(costs, key=costs.__getitem__)
+    return f"{told}; {best} is {costs[worst]:.1f} times the best on {worst}"
 
 
 def counts_of(cells: Sequence[dict[str, Any]]) -> list[str]:
-    """How many cells are within the target, and how far the rest are."""
+    """How many cells are within the target, unrounded, and how far the rest are."""
     ratios = np.array([ratio_of(cell)[0] for cell in cells])
     real = np.array([ratio_of(cell)[0] for cell in cells if cell["real"]])
-    within = int((ratios.round(2) <= TARGET).sum())
+    within = int((ratios <= TARGET).sum())
     text = (
         f"{within} of {ratios.size} cells are within {TARGET} of the best in hindsight; {int((ratios < 1).sum())} are "
         f"better than it. The median is {np.median(ratios):.2f}, the worst {ratios.max():.2f}."

@@ -158,7 +158,7 @@ def _compare(found: TableEstimate, truth: Truth, seen: Truth) -> list[dict[str, 
     lines = []
     for estimate in found:
         name, is_mean = estimate.column, estimate.kind == "mean"
-        for line in estimate.lines if estimate.kind != "distribution" else ():
+        for line in estimate.lines if estimate.kind in {"shares", "mean"} else ():
             if line.value is False:
                 continue
             true, noisy = (part.mean(name) if is_mean else part.share(name, line.value) for part in (truth, seen))

@@ -101,8 +101,10 @@ class Joint(Categories):
     @property
     def expected_error(self) -> str:
         """Where 95 % of the errors lie, of a combination's share."""
-        half = 1.96 * math.sqrt(self.mechanism.variance(RECORDS))
-        return f"±{100 * half:.2g} % on shares of each of {self.mechanism.domain.size:,} combinations of {RECORDS:,}"
+        from fastdp.plans.expected_error import share_error, worst_variance
+
+        said = share_error(worst_variance(self.mechanism, RECORDS))
+        return f"{said} on shares of each of {self.mechanism.domain.size:,} combinations of {RECORDS:,}"
 
     def randomize(self, values: list[pa.Array], rng: Rng) -> list[pa.Array]:
         """The columns of the reported combinations."""
@@ -147,20 +149,28 @@ class Several(Categories):
 
     @property
     def expected_error(self) -> str:
-        """Where 95 % of the errors lie, of a value's share: that of the attribute with the widest."""
+        """Where 95 % of the errors lie, of a value's share of any size: that of the attribute with the widest."""
+        from fastdp.plans.expected_error import share_error
+
+        widest = max(
+            self._variance(mechanism, share)
+            for mechanism in self.mechanism.mechanisms.values()
+            for share in np.linspace(0, 1, 41).tolist()
+        )
+        return f"{share_error(widest)} on shares of {RECORDS:,}"
+
+    def _variance(self, mechanism: Any, share: float) -> float:
+        """The variance of a value's estimated share, by its noise and by whose report is about this attribute."""
         from fastdp.mechanisms.local.attributes import SampleAndFake, SampleOne
 
-        d, widest = len(self.columns), 0.0
-        for mechanism in self.mechanism.mechanisms.values():
-            if isinstance(self.mechanism, SampleOne):
-                variance = mechanism.variance(max(1, RECORDS // d))
-            elif isinstance(self.mechanism, SampleAndFake):
-                fakes = (d - 1) / (d * mechanism.domain.size)
-                variance = d * d * (mechanism.variance(RECORDS, fakes) + fakes * (1 - fakes) / RECORDS)
-            else:
-                variance = mechanism.variance(RECORDS)
-            widest = max(widest, variance)
-        return f"±{100 * 1.96 * math.sqrt(widest):.2g} % on shares of {RECORDS:,}"
+        d = len(self.columns)
+        if isinstance(self.mechanism, SampleOne):
+            asked = max(1, RECORDS // d)
+            return float(mechanism.variance(asked, share)) + (1 - 1 / d) * share * (1 - share) / asked
+        if isinstance(self.mechanism, SampleAndFake):
+            reported = share / d + (d - 1) / (d * mechanism.domain.size)
+            return d * d * (float(mechanism.variance(RECORDS, reported)) + reported * (1 - reported) / RECORDS)
+        return float(mechanism.variance(RECORDS, share))
 
     def randomize(self, values: list[pa.Array], rng: Rng) -> list[pa.Array]:
         """A column of reports per attribute."""

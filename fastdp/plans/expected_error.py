@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_UP, Context
 from typing import TYPE_CHECKING, Any
 
 from fastdp.mechanisms.local.square_wave import SquareWave
@@ -20,10 +21,27 @@ def expected_error(mechanism: Any, takes: str) -> str:
         return f"±{_in_digits(half_width(mechanism))} on each value"
     if isinstance(mechanism, SquareWave):
         return f"±{_in_digits(_wave_reach(mechanism))} on each value"
-    half = 1.96 * math.sqrt(float(mechanism.variance(RECORDS)))
     if takes == "bounded":
-        return f"±{half:.4g} on the mean of {RECORDS:,}"
-    return f"±{100 * half:.2g} % on shares of {RECORDS:,}"
+        return f"±{_half(mechanism.variance(RECORDS)):.4g} on the mean of {RECORDS:,}"
+    return f"{share_error(worst_variance(mechanism, RECORDS))} on shares of {RECORDS:,}"
+
+
+def worst_variance(mechanism: Any, reports: int) -> float:
+    """The variance of an estimated share, of whichever size it is the largest: it is linear in the share."""
+    return max(float(mechanism.variance(reports, share)) for share in (0.0, 1.0))
+
+
+def share_error(variance: float) -> str:
+    """The distance of 1.96 standard errors in per cent, to two digits, rounded up.
+
+    >>> share_error(0.0113**2)
+    '±2.3 %'
+    """
+    return f"±{Context(2, ROUND_UP).create_decimal(100 * _half(variance)).normalize():f} %"
+
+
+def _half(variance: float) -> float:
+    return 1.96 * math.sqrt(float(variance))
 
 
 def half_width(mechanism: Any) -> float:
