@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.jobs import estimation, files, points, problems
+from benchmarks.jobs import estimation, fairness, files, points, problems
 from benchmarks.rivals import local, noise, ways
 from benchmarks.rivals.ways import Way
 from fastdp.random.generator import CHACHA, process_generator
@@ -64,7 +64,8 @@ _ALL = (
         | local.FASTDP
         | estimation.FASTDP
         | points.FASTDP
-        | files.FASTDP,
+        | files.FASTDP
+        | fairness.FASTDP,
         module="fastdp",
         package="fastdp",
     ),
@@ -79,7 +80,8 @@ _ALL = (
         ways.numpy_ways(np.random.default_rng)
         | local.numpy_ways(np.random.default_rng)
         | estimation.NUMPY
-        | points.NUMPY,
+        | points.NUMPY
+        | fairness.NUMPY,
         package="numpy",
     ),
     Library(
@@ -95,6 +97,14 @@ _ALL = (
         files.PYARROW,
         module="pyarrow.parquet",
         package="pyarrow",
+    ),
+    Library("duckdb", "group by in one thread, from a table of its own", fairness.DUCKDB, "duckdb", "duckdb"),
+    Library(
+        "fairlearn",
+        "MetricFrame of five rates, as its guide has it",
+        fairness.FAIRLEARN,
+        module="fairlearn.metrics",
+        package="fairlearn",
     ),
     Library(
         "plain-em",

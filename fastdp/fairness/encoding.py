@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fastdp.columns.containers import unwrap
-from fastdp.errors import DomainError, SchemaError
+from fastdp.errors import DomainError, ParameterError, SchemaError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -103,6 +105,23 @@ def _dictionary(name: str, array: pa.Array) -> Codes:
     places = np.empty(max(len(values), 1), np.uint8 if len(values) <= 256 else np.uint16)
     places[order] = np.arange(len(values))
     return Codes(places[encoded.indices.to_numpy(zero_copy_only=False)], tuple(values[i] for i in order))
+
+
+def group_places(groups: Sequence[tuple[Any, ...]], sensitive: Any) -> np.ndarray:
+    """The number of each row's group among ``groups``, from a column, or from a dict of one column per attribute."""
+    columns = sensitive if isinstance(sensitive, Mapping) else {"sensitive": sensitive}
+    if len(columns) != len(groups[0]):
+        raise ParameterError(f"{OWNER}: sensitive must be a dict of {len(groups[0])} columns, in the table's order")
+    codes = [encode(name, column).exact() for name, column in columns.items()]
+    if len({one.codes.size for one in codes}) > 1:
+        raise SchemaError(f"{OWNER}: the sensitive columns have different lengths")
+    where = {group: place for place, group in enumerate(groups)}
+    shape = [len(one.values) for one in codes]
+    known = np.array([where.get(group, -1) for group in itertools.product(*(one.values for one in codes))], np.int64)
+    places = np.asarray(known.reshape(shape)[tuple(one.codes for one in codes)])
+    if (places < 0).any():
+        raise DomainError(f"{OWNER}: sensitive holds a group that the table does not have")
+    return places
 
 
 def _plain(value: Any) -> Any:

@@ -60,7 +60,9 @@ class LabelSensitivity:
 
     def __str__(self) -> str:
         said = f"gap of {self.rate}: {self.gap:.4f}; from {self.gap_low:.4f} to {self.gap_high:.4f} with wrong labels"
-        return said if not np.isfinite(self.tipping) else f"{said}; may vanish from {self.tipping:.4f} of wrong labels"
+        return (
+            said if not np.isfinite(self.tipping) else f"{said}; may be within the tolerance from {self.tipping:.4f} on"
+        )
 
 
 def corrected(cells: np.ndarray, false: np.ndarray, missing: np.ndarray) -> np.ndarray:

@@ -93,6 +93,13 @@ class ScoreTable:
         values, starts = np.unique(bins, return_index=True)
         return ScoreTable(_merged(self.tally, starts, values.tolist()), width)
 
+    def at_most(self, count: int) -> ScoreTable:
+        """The same rows in at most so many bins; itself where its scores are as few."""
+        found = self
+        while found.edges.size > count:
+            found = found.binned(2 * found.width if found.width else _width_of(found.ends, count))
+        return found
+
     def by(self, axes: list[int]) -> ScoreTable:
         """Summed over the other attributes."""
         gone = tuple(i for i in range(self.tally.counts.ndim - 2) if i not in axes)
@@ -183,12 +190,12 @@ def _fitted(table: ScoreTable) -> ScoreTable:
     return table
 
 
-def _width_of(scores: Sequence[float]) -> float:
-    """The smallest power of two by which the range of scores is at most 1,024 bins."""
+def _width_of(scores: Sequence[float], count: int = MOST_SCORES) -> float:
+    """The smallest power of two by which the range of scores is at most ``count`` bins."""
     low, high = min(scores), max(scores)
     reach = high / 2 - low / 2  # without overflow
-    exponent = math.frexp(reach)[1] - 11 if reach > 0 else -1000
-    while math.floor(math.ldexp(high, -exponent)) - math.floor(math.ldexp(low, -exponent)) >= MOST_SCORES:
+    exponent = math.frexp(reach)[1] - count.bit_length() if reach > 0 else -1000
+    while math.floor(math.ldexp(high, -exponent)) - math.floor(math.ldexp(low, -exponent)) >= count:
         exponent += 1
     return math.ldexp(1.0, exponent)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -25,6 +26,8 @@ OPEN = (
 SHOWN = ("selection", "base", "tpr", "fpr", "ppv", "accuracy")
 MOST_GROUPS = 40
 """Groups of one chart; intersections of more are left to the JSON."""
+MOST_SCORES = 256
+"""Scores that thresholds can be tried at."""
 
 
 def fairness_page(
@@ -54,7 +57,12 @@ def fairness_page(
     script = None
     if isinstance(found, FairnessTable):
         parts += _incompatible(found, level)
-        if found.scores is not None:
+        if found.scores is not None and len(found.groups) > MOST_GROUPS:
+            parts.append(
+                paragraph("Curves and thresholds are of at most 40 groups; name fewer attributes to see them.")
+            )
+        elif found.scores is not None:
+            found = replace(found, scores=found.scores.at_most(MOST_SCORES))
             price = found.price(gain=economics[0], cost=economics[1])
             parts += [*_curves(found, price, level), *_prices(price, economics)]
             parts += [heading("Thresholds"), threshold_view(found, price, *economics)]

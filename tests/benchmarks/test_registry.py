@@ -20,7 +20,7 @@ SIZE = 20_000
 def test_jobs__have_names_of_their_own_and_a_rival():
     names = [job.name for job in JOBS]
     assert len(set(names)) == len(names)
-    assert set(TOPICS) == {"noise", "local", "keystream", "locations", "estimation", "files"}
+    assert set(TOPICS) == {"noise", "local", "keystream", "locations", "estimation", "files", "fairness"}
     assert set(QUICK) <= set(LIBRARIES)
     for job in JOBS:
         libraries = {found.library.name for found in entries(job=job.name)}
@@ -63,6 +63,20 @@ def test_files__are_judged_from_what_was_written(name):
     assert copy.check(copy.setup(SIZE), SIZE) == 1.0
     with pytest.raises(CheckError):
         ours.check(copy.setup(SIZE), SIZE)
+
+
+@pytest.mark.parametrize("name", ["fairness-table", "fairness-intersections", "fairness-bootstraps"])
+def test_fairness__counts_are_compared_one_by_one(name):
+    """By every library that is here; a table that misses a row is found out."""
+    for found in entries(job=name):
+        if found.library.missing is None:
+            size = 2_000 if found.library.name == "fairlearn" else SIZE
+            assert found.check(found.setup(size), size) == 1.0
+    ours = entry(name, "fastdp")
+    if name != "fairness-bootstraps":
+        short = ours.way.make(ours.job, tuple(column[1:] for column in ours.job.values(SIZE)))
+        with pytest.raises(CheckError):
+            ours.check(short, SIZE)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,21 @@ FOLDER = os.environ.get("FASTDP_FAIRNESS")
 needs_data = pytest.mark.skipif(FOLDER is None, reason="FASTDP_FAIRNESS names no folder with COMPAS, FICO and German")
 
 
+ADULT = os.environ.get("FASTDP_ANONYMITY")
+needs_adult = pytest.mark.skipif(ADULT is None, reason="FASTDP_ANONYMITY names no folder with Adult")
+
+
+def adult() -> dict[str, np.ndarray]:
+    """Sex, race and whether the salary is above 50K, of 30,162 people."""
+    with (Path(ADULT) / "adult.csv").open() as file:
+        found = list(csv.DictReader(file, delimiter=";"))
+    return {
+        "sex": np.array([row["sex"] for row in found]),
+        "race": np.array([row["race"] for row in found]),
+        "rich": np.array([int(row["salary-class"] == ">50K") for row in found]),
+    }
+
+
 def rows(name: str) -> list[dict[str, str]]:
     with (Path(FOLDER) / name).open() as file:
         return list(csv.DictReader(file))

@@ -7,7 +7,7 @@ import pytest
 
 import fastdp as fd
 from fastdp.fairness.contrasts import newcombe
-from tests.fairness.data import compas, needs_data
+from tests.fairness.data import adult, compas, needs_adult, needs_data
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +66,20 @@ class TestCompas:
             "independence", "four_fifths", "separation", "equal_opportunity", "treatment_equality",
         }  # fmt: skip
         assert verdicts["calibration"] == "cannot be told"
+
+
+@needs_adult
+@pytest.mark.parametrize(
+    ("group", "rich", "n"),
+    [(("Female", "White"), 971, 7895), (("Male", "White"), 5868, 18038), (("Female", "Black"), 85, 1399)],
+)
+def test_adult__intersections(group, rich, n):
+    data = adult()
+    found = fd.fairness.table(
+        y_true=data["rich"], y_pred=data["rich"], sensitive={"sex": data["sex"], "race": data["race"]}
+    ).rates("base")
+    place = found.groups.index(group)
+    assert (found.counts[place], found.totals[place]) == (rich, n)
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,8 @@ class TestSanitizedFiles:
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        ({"sensitive": ["rcae"]}, fd.SchemaError, "did you mean 'race'"), ({"sensitive": "race"}, fd.ParameterError, "list"),
+        ({"sensitive": ["rcae"]}, fd.SchemaError, "did you mean 'race'"),
+        ({"sensitive": "race"}, fd.ParameterError, "list"),
         ({"plan": {}}, fd.ParameterError, "fastdp.Plan"), ({"positive": "x"}, fd.ParameterError, "must be a number"),
     ],
 )  # fmt: skip

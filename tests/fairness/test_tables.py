@@ -138,6 +138,17 @@ def test_scores__of_batches_add_up_however_they_are_cut(kind):
         assert np.floor(high / width) - np.floor(low / width) < 1024 <= 2 * (high - low) / width + 4
 
 
+def test_scores__in_fewer_bins_hold_the_same_rows():
+    data, score = people(3000), np.random.default_rng(6).normal(size=3000)
+    found = build(data, score=score).by("sex").scores
+    few = found.at_most(100)
+    assert 25 < few.edges.size <= 100
+    assert few.cells().sum(axis=2) == pytest.approx(found.cells().sum(axis=2))
+    due = np.histogram(score[data["sex"] == "f"], np.append(few.edges, few.edges[-1] + few.width))[0]
+    assert np.array_equal(few.cells()[0].sum(axis=0), due)
+    assert found.at_most(2000) is found
+
+
 def test_calibration__of_many_scores_is_in_ten_bins_of_one_size():
     source = np.random.default_rng(5)
     data, score = people(6000), source.random(6000)

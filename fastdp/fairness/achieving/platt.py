@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fastdp.errors import DomainError, ParameterError
+from fastdp.errors import ParameterError
 from fastdp.fairness.contrasts import Group
-from fastdp.fairness.encoding import OWNER, as_floats
+from fastdp.fairness.encoding import OWNER, as_floats, group_places
 from fastdp.fairness.rates import number
 from fastdp.fairness.scores import ScoreTable
 
@@ -29,15 +29,11 @@ class Scaling:
     intercept: np.ndarray
 
     def apply(self, *, score: Any, sensitive: Any) -> np.ndarray:
-        """The scaled scores of people, by their scores and by their groups."""
+        """The scaled scores of people, by their scores and their attribute, or a dict of several, as the table had."""
         scores = as_floats("score", score)
-        where = {group: place for place, group in enumerate(self.groups)}
-        keys = [key if isinstance(key, tuple) else (key,) for key in np.asarray(sensitive, object).tolist()]
-        if len(keys) != scores.size:
+        places = group_places(self.groups, sensitive)
+        if places.size != scores.size:
             raise ParameterError(f"{OWNER}: score and sensitive must have one length")
-        places = np.array([where.get(key, -1) for key in keys], np.int64)
-        if (places < 0).any():
-            raise DomainError(f"{OWNER}: sensitive holds a group that was not scaled")
         return sigmoid(self.slope[places] * scores + self.intercept[places])
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastdp.errors import DomainError, ParameterError
 from fastdp.fairness.contrasts import Group
-from fastdp.fairness.encoding import OWNER, as_floats
+from fastdp.fairness.encoding import OWNER, as_floats, group_places
 from fastdp.fairness.rates import divide, number
 
 
@@ -98,22 +98,18 @@ class Policy:
         return tuple(Threshold.read(self.edges, row) for row in self.chances)
 
     def decide(self, *, score: Any, sensitive: Any, seed: int | None = None) -> np.ndarray:
-        """Decisions 0 and 1 about people, by their scores and by their groups, as tuples or, of one attribute, values.
+        """Decisions 0 and 1 about people, by their scores and their attribute, or a dict of several, as the table had.
 
         A mixture needs the ``seed`` of its coins: keep it secret, and do not use it twice for the same people.
         """
         scores = as_floats("score", score)
         if not np.isfinite(scores).all():
             raise DomainError(f"{OWNER}: score holds NaN or infinity; drop those rows first")
-        where = {group: place for place, group in enumerate(self.groups)}
-        keys = [key if isinstance(key, tuple) else (key,) for key in np.asarray(sensitive, object).tolist()]
-        if len(keys) != scores.size:
+        places = group_places(self.groups, sensitive)
+        if places.size != scores.size:
             raise ParameterError(f"{OWNER}: score and sensitive must have one length")
-        places = np.array([where.get(key, -1) for key in keys], np.int64)
-        if (places < 0).any():
-            raise DomainError(f"{OWNER}: sensitive holds a group that the policy was not made for")
         columns = np.maximum(np.searchsorted(self.edges, scores, "right") - 1, 0)
-        chances = self.chances[places, columns]
+        chances: np.ndarray = self.chances[places, columns]
         if ((chances > 0) & (chances < 1)).any():
             if seed is None:
                 raise ParameterError(f"{OWNER}: the policy mixes two thresholds; give seed= for its coins")

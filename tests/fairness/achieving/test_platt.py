@@ -68,5 +68,5 @@ def test_group__of_one_label_is_undefined():
     found = table.scaling()
     assert np.isnan(found.slope).tolist() == [True, False]
     assert found.to_dict()["groups"][0]["slope"] is None
-    with pytest.raises(fd.DomainError, match="not scaled"):
+    with pytest.raises(fd.DomainError, match="does not have"):
         found.apply(score=[1.0], sensitive=["c"])

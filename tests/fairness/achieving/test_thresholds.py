@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
@@ -144,10 +145,23 @@ class TestDecisions:
         found = policy.decide(score=[edge - 0.01, edge, edge + 0.5, -9, 99], sensitive=[0] * 5)
         assert found.tolist() == [0, 1, 1, 0, 1]
 
+    def test_several_attributes__are_given_as_they_were(self):
+        source = np.random.default_rng(9)
+        given = {"race": source.choice(["a", "b"], 400), "sex": source.choice(["f", "m"], 400)}
+        score, label = source.integers(0, 5, 400), source.integers(0, 2, 400)
+        table = fd.fairness.table(y_true=label, y_pred=label, sensitive=given, score=score)
+        policy = table.thresholds("profit", gain=1.0, cost=1.0)
+        found = policy.decide(score=score, sensitive={name: pd.Series(values) for name, values in given.items()})
+        for i, (race, sex) in enumerate(policy.groups):
+            here = (given["race"] == race) & (given["sex"] == sex)
+            assert np.array_equal(found[here], policy.chances[i, score[here]])
+        with pytest.raises(fd.ParameterError, match="dict of 2 columns"):
+            policy.decide(score=score, sensitive=given["race"])
+
     def test_errors__name_no_value(self):
         _, table = make(seed=1)
         policy = table.thresholds("single", gain=1.0, cost=1.0)
-        with pytest.raises(fd.DomainError, match="was not made for") as raised:
+        with pytest.raises(fd.DomainError, match="does not have") as raised:
             policy.decide(score=[1.0], sensitive=["SECRET"])
         assert "SECRET" not in str(raised.value)
         with pytest.raises(fd.ParameterError, match="one length"):
