@@ -57,7 +57,7 @@ def bounded_noise(
     success = float((((judged > top) & has_top) | ((judged < low) & has_low)).mean())
     expected = None if width is None else min(1.0, 1 / validation.positive(OWNER, "width", width))
     return Attack(
-        "bounded noise", "answers are certain", success, expected if bounded else 0.0, 0.0, draws,
+        "bounded noise", "answers that are certain", success, expected if bounded else 0.0, 0.0, draws,
         "the total variation 1 / width" if bounded else "noise without ends", DEFENCE,
     )  # fmt: skip
 

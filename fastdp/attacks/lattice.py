@@ -78,6 +78,6 @@ def lattice(
         epsilon = abs(b - a) * math.sqrt(2) / (standard_deviation(release) or 1.0)
     expected = None if epsilon is None else 1 - math.exp(-epsilon / 2) / 2
     return Attack(
-        "lattice", "outputs tell the value", float(right) / (2 * draws), expected, 0.5, 2 * draws,
+        "lattice", "outputs that tell the value", float(right) / (2 * draws), expected, 0.5, 2 * draws,
         "1 - e^(-e/2) / 2", DEFENCE, {"never_seen_of_the_other": int(certain)},
     )  # fmt: skip

@@ -70,7 +70,7 @@ def reconstruction(
     expected = None if spread is None else 1.0 if spread == 0 else phi(strength / spread)
     baseline = max(float(true.mean()), 1 - float(true.mean()))
     success = float((guess == (true > 0.5)[judged]).mean())
-    return Attack("reconstruction", "bits are won back", success, expected, baseline, guess.size, formula, DEFENCE)
+    return Attack("reconstruction", "bits won back", success, expected, baseline, guess.size, formula, DEFENCE)
 
 
 def _ask(

@@ -76,7 +76,7 @@ def tracing(
         expected = phi(math.sqrt(d * variance) / n / math.sqrt(variance / n + spread**2) / math.sqrt(2))
     trials = min(len(inside), len(outside))
     return Attack(
-        "tracing", "pairs are told apart", success, expected, 0.5, trials, "Phi(d' / sqrt 2), d' = sqrt(d v) / (n "
+        "tracing", "pairs told apart", success, expected, 0.5, trials, "Phi(d' / sqrt 2), d' = sqrt(d v) / (n "
         "sqrt(v / n + s^2))", DEFENCE, {"people": n, "attributes": d},
     )  # fmt: skip
 
