@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.jobs import estimation, files, points, problems
+from benchmarks.jobs import audits, estimation, files, points, problems
 from benchmarks.rivals import local, noise, ways
 from benchmarks.rivals.ways import Way
 from fastdp.random.generator import CHACHA, process_generator
@@ -64,7 +64,8 @@ _ALL = (
         | local.FASTDP
         | estimation.FASTDP
         | points.FASTDP
-        | files.FASTDP,
+        | files.FASTDP
+        | audits.FASTDP,
         module="fastdp",
         package="fastdp",
     ),
@@ -78,6 +79,7 @@ _ALL = (
         "the obvious vectorised code on numpy.random.default_rng(); unsafe",
         ways.numpy_ways(np.random.default_rng)
         | local.numpy_ways(np.random.default_rng)
+        | audits.NUMPY
         | estimation.NUMPY
         | points.NUMPY,
         package="numpy",

@@ -19,7 +19,7 @@ from fastdp.mechanisms.local.randomized_response import RandomizedResponse
 from fastdp.typing import Numbers
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "attacks"
 

@@ -16,7 +16,7 @@ from fastdp.mechanisms.base import ColumnMechanism
 from fastdp.mechanisms.local.randomized_response import RandomizedResponse
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "attacks.averaging"
 DEFENCE = "one budget for all repeats, or one answer that is remembered (memoization)"

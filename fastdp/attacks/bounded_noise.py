@@ -13,7 +13,7 @@ from fastdp.errors import ParameterError
 from fastdp.mechanisms.base import ColumnMechanism
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "attacks.bounded_noise"
 DEFENCE = "noise whose tails reach every output: Laplace, geometric, Gaussian"

@@ -15,7 +15,7 @@ from fastdp.mechanisms.base import ColumnMechanism
 from fastdp.typing import Numbers
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "attacks.differencing"
 DEFENCE = "noise of one budget on both answers; a ledger that charges the second"

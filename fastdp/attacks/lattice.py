@@ -17,7 +17,7 @@ from fastdp.kernels.audits.cells import DIGITS, most_digits
 from fastdp.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "attacks.lattice"
 DEFENCE = "noise of whole steps on a grid of powers of two, as every mechanism of fastdp adds it"

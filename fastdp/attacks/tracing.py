@@ -15,7 +15,7 @@ from fastdp.mechanisms.base import ColumnMechanism
 from fastdp.typing import Matrix, Numbers
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "attacks.tracing"
 DEFENCE = "one budget for all means: noise of standard deviation sqrt(d) / n and more"

@@ -16,7 +16,7 @@ from fastdp.mechanisms.base import ColumnMechanism
 from fastdp.typing import Numbers, Table
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "attacks.tracker"
 DEFENCE = "noise of one budget on every answer; a smallest size of the answers is no guarantee"

@@ -20,11 +20,13 @@ from fastdp.mechanisms.metric.finite import CodeMechanism
 from fastdp.privacy import MetricPrivacy, Privacy
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "audit.epsilon"
 MOST_DRAWS = 10**10
 LEAST_TRAINING = 200_000
+MOST_SEEN = 30_000
+"""Draws per input that cells are made from."""
 
 
 def epsilon(
@@ -109,7 +111,7 @@ def _train(
     source: Source, pair: tuple[Any, Any], given: Cells | None, draws: int, training: int, alpha: float, delta: float
 ) -> tuple[Cells, tuple[Family, Family]]:
     """The cells and the events of both directions that promise most."""
-    first = [source.draw(value, min(training // 2 or 1, source.batch)) for value in pair]
+    first = [source.draw(value, min(training // 2 or 1, source.batch, MOST_SEEN)) for value in pair]
     options = source.cells(first, pair) if given is None else [given]
     counts = [[source.counts(value, training // 2, options) for value in pair] for _ in range(2)]
     best: tuple[Cells, tuple[Family, Family]] | None = None

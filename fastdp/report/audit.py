@@ -83,9 +83,9 @@ def bars(found: EpsilonAudit) -> str:
             left = x + (0.1 + 0.4 * number) * step
             size = f'width="{0.4 * step:.2f}" height="{high:.2f}"'
             parts.append(f'<rect x="{left:.2f}" y="{ground - high:.2f}" {size} fill="{colour}"/>')
-        if i % max(1, count // 8) == 0:
+        if i % max(1, count // 5) == 0:
             parts.append(
-                f'<text x="{x:.1f}" y="{ground + 18}" font-size="13">{escape(visible_text(str(names[i]))[:14])}</text>'
+                f'<text x="{x:.1f}" y="{ground + 22}" font-size="18">{escape(visible_text(str(names[i]))[:14])}</text>'
             )
     return "".join([*parts, "</svg>"])
 
