@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.jobs import estimation, fairness, files, points, problems
+from benchmarks.jobs import audits, estimation, fairness, files, points, problems
 from benchmarks.rivals import local, noise, ways
 from benchmarks.rivals.ways import Way
 from fastdp.random.generator import CHACHA, process_generator
@@ -65,7 +65,8 @@ _ALL = (
         | estimation.FASTDP
         | points.FASTDP
         | files.FASTDP
-        | fairness.FASTDP,
+        | fairness.FASTDP
+        | audits.FASTDP,
         module="fastdp",
         package="fastdp",
     ),
@@ -79,6 +80,7 @@ _ALL = (
         "the obvious vectorised code on numpy.random.default_rng(); unsafe",
         ways.numpy_ways(np.random.default_rng)
         | local.numpy_ways(np.random.default_rng)
+        | audits.NUMPY
         | estimation.NUMPY
         | points.NUMPY
         | fairness.NUMPY,

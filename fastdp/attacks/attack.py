@@ -19,7 +19,7 @@ from fastdp.mechanisms.local.randomized_response import RandomizedResponse
 from fastdp.typing import Numbers
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "attacks"
 
@@ -62,7 +62,8 @@ class Attack:
         """The success beside the closed form, and what defends."""
         theory = "" if self.expected is None else f"; {self.formula} gives {self.expected:.4f}"
         return (
-            f"{self.name}: {self.success:.4f} of {self.trials:,} {self.measure}{theory}; a guess: {self.baseline:.4f}\n"
+            f"{self.name}: share of {self.measure} {self.success:.4f}, {self.trials:,} trials{theory}; "
+            f"a guess: {self.baseline:.4f}\n"
             f"  defence: {self.defended_by}"
         )
 
@@ -103,7 +104,7 @@ def add_noise(release: ColumnMechanism | None, values: np.ndarray, rng: Rng | No
 
 def fair_bits(count: int, rng: Rng | None = None) -> np.ndarray:
     """Fair coins, for data that nobody gave: randomized response that tells nothing."""
-    coins = RandomizedResponse(epsilon=1e-9).randomize(np.zeros(count, bool), rng=rng)
+    coins = RandomizedResponse(epsilon=1e-6).randomize(np.zeros(count, bool), rng=rng)
     return np.asarray(coins, dtype=np.float64)
 
 

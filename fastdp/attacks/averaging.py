@@ -16,7 +16,7 @@ from fastdp.mechanisms.base import ColumnMechanism
 from fastdp.mechanisms.local.randomized_response import RandomizedResponse
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "attacks.averaging"
 DEFENCE = "one budget for all repeats, or one answer that is remembered (memoization)"
@@ -85,4 +85,4 @@ def _majority(p: float, repeats: int) -> float:
 
 def _result(success: float, expected: float | None, trials: int, repeats: int, formula: str) -> Attack:
     details = {"repeats": repeats}
-    return Attack("averaging", "bits are told", success, expected, 0.5, trials, formula, DEFENCE, details)
+    return Attack("averaging", "bits told", success, expected, 0.5, trials, formula, DEFENCE, details)

@@ -13,7 +13,7 @@ from fastdp.errors import ParameterError
 from fastdp.mechanisms.base import ColumnMechanism
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "attacks.bounded_noise"
 DEFENCE = "noise whose tails reach every output: Laplace, geometric, Gaussian"
@@ -57,7 +57,7 @@ def bounded_noise(
     success = float((((judged > top) & has_top) | ((judged < low) & has_low)).mean())
     expected = None if width is None else min(1.0, 1 / validation.positive(OWNER, "width", width))
     return Attack(
-        "bounded noise", "answers are certain", success, expected if bounded else 0.0, 0.0, draws,
+        "bounded noise", "answers that are certain", success, expected if bounded else 0.0, 0.0, draws,
         "the total variation 1 / width" if bounded else "noise without ends", DEFENCE,
     )  # fmt: skip
 

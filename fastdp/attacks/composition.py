@@ -50,7 +50,7 @@ def composition(
     n = joined.size
     details = {"k": [int(size.min()) for size in sizes[:2]], "k_joined": int(sizes[2].min()), "rows": n}
     return Attack(
-        "composition", "people are alone in both classes together", float((sizes[2] == 1).mean()),
+        "composition", "people alone in both classes together", float((sizes[2] == 1).mean()),
         _alone(sizes[0], sizes[1], n), float(((sizes[0] == 1) | (sizes[1] == 1)).mean()), n,
         "C(n - k1, k2 - 1) / C(n - 1, k2 - 1), for independent classes,", DEFENCE, details,
     )  # fmt: skip

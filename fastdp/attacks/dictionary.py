@@ -65,7 +65,7 @@ def dictionary(
     success = float(np.asarray(known).mean())
     details = {"candidates": tried, "distinct": len(wanted), "undone": int(found.sum())}
     return Attack(
-        "dictionary", "rows are undone", success, None, 0.0, len(column), "all of them if the hash has no key", DEFENCE,
+        "dictionary", "rows undone", success, None, 0.0, len(column), "all of them if the hash has no key", DEFENCE,
         details,
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from fastdp.mechanisms.base import ColumnMechanism
 from fastdp.typing import Numbers
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "attacks.differencing"
 DEFENCE = "noise of one budget on both answers; a ledger that charges the second"
@@ -65,7 +65,7 @@ def differencing(
     if release is not None:
         formula = "1 - e^(-e/2) (2 + e/2) / 4" if is_laplace(release) else "Phi(1 / (2 sqrt(2) sigma))"
     baseline = max(float(bits.mean()), 1 - float(bits.mean()))
-    return Attack("differencing", "people's bits are read", success, expected, baseline, trials, formula, DEFENCE)
+    return Attack("differencing", "bits read", success, expected, baseline, trials, formula, DEFENCE)
 
 
 def success_of(release: ColumnMechanism | None) -> float | None:

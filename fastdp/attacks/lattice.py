@@ -17,7 +17,7 @@ from fastdp.kernels.audits.cells import DIGITS, most_digits
 from fastdp.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "attacks.lattice"
 DEFENCE = "noise of whole steps on a grid of powers of two, as every mechanism of fastdp adds it"
@@ -78,6 +78,6 @@ def lattice(
         epsilon = abs(b - a) * math.sqrt(2) / (standard_deviation(release) or 1.0)
     expected = None if epsilon is None else 1 - math.exp(-epsilon / 2) / 2
     return Attack(
-        "lattice", "outputs tell the value", float(right) / (2 * draws), expected, 0.5, 2 * draws,
+        "lattice", "outputs that tell the value", float(right) / (2 * draws), expected, 0.5, 2 * draws,
         "1 - e^(-e/2) / 2", DEFENCE, {"never_seen_of_the_other": int(certain)},
     )  # fmt: skip

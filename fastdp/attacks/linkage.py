@@ -52,5 +52,5 @@ def linkage(release: Table, register: Table, *, on: Sequence[str], truth: Number
     details = {"named": int(named.sum()), "rows": rows.size, "unique_in_register": unique}
     formula = "the share of the register that is unique on these columns"
     return Attack(
-        "linkage", "rows are named", float(right.mean()), unique, 1 / known.size, rows.size, formula, DEFENCE, details
+        "linkage", "rows named", float(right.mean()), unique, 1 / known.size, rows.size, formula, DEFENCE, details
     )

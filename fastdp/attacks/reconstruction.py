@@ -17,7 +17,7 @@ from fastdp.mechanisms.base import ColumnMechanism
 from fastdp.typing import Numbers
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "attacks.reconstruction"
 DEFENCE = "one budget for all counts: with rho in all, Phi(-sqrt(rho / 8)) of the bits stay wrong, whatever n"
@@ -70,7 +70,7 @@ def reconstruction(
     expected = None if spread is None else 1.0 if spread == 0 else phi(strength / spread)
     baseline = max(float(true.mean()), 1 - float(true.mean()))
     success = float((guess == (true > 0.5)[judged]).mean())
-    return Attack("reconstruction", "bits are won back", success, expected, baseline, guess.size, formula, DEFENCE)
+    return Attack("reconstruction", "bits won back", success, expected, baseline, guess.size, formula, DEFENCE)
 
 
 def _ask(
@@ -90,10 +90,19 @@ def _by_hadamard(bits: np.ndarray, answer: Answer) -> tuple[np.ndarray, int]:
     values = np.zeros(size)
     values[: bits.size] = bits
     apply_walsh(values)
-    answers = answer((values + values[0]) / 2)
-    signed = 2 * answers - answers[0]  # row 0 is everyone
+    return win_back(answer((values + values[0]) / 2))[: bits.size], size
+
+
+def win_back(answers: np.ndarray) -> np.ndarray:
+    """Every bit, unbiased, from counts of all Hadamard subsets; the first is that of everyone.
+
+    >>> win_back(np.array([1.0, 0.0])).tolist()
+    [0.0, 1.0]
+    """
+    signed: np.ndarray = 2 * np.asarray(answers, float) - answers[0]
     apply_walsh(signed)
-    return signed[: bits.size] / size, size
+    signed /= signed.size
+    return signed
 
 
 def _by_least_squares(bits: np.ndarray, answer: Answer, queries: np.ndarray) -> tuple[np.ndarray, int]:

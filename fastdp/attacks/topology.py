@@ -44,7 +44,7 @@ def topology(release: Matrix, known: Matrix | None = None, *, rounds: int = 3) -
         colours = [both[:n], both[n:]]
         shares.append(_matched(colours, edges))
     return Attack(
-        "topology", "nodes are named", shares[-1], shares[0], 1 / n, int(np.unique(edges).size),
+        "topology", "nodes named", shares[-1], shares[0], 1 / n, int(np.unique(edges).size),
         "by their degree alone, which the first round has,", DEFENCE, {"rounds": [round(share, 6) for share in shares]},
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from fastdp.mechanisms.base import ColumnMechanism
 from fastdp.typing import Matrix, Numbers
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "attacks.tracing"
 DEFENCE = "one budget for all means: noise of standard deviation sqrt(d) / n and more"
@@ -76,7 +76,7 @@ def tracing(
         expected = phi(math.sqrt(d * variance) / n / math.sqrt(variance / n + spread**2) / math.sqrt(2))
     trials = min(len(inside), len(outside))
     return Attack(
-        "tracing", "pairs are told apart", success, expected, 0.5, trials, "Phi(d' / sqrt 2), d' = sqrt(d v) / (n "
+        "tracing", "pairs told apart", success, expected, 0.5, trials, "Phi(d' / sqrt 2), d' = sqrt(d v) / (n "
         "sqrt(v / n + s^2))", DEFENCE, {"people": n, "attributes": d},
     )  # fmt: skip
 

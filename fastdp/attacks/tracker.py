@@ -16,7 +16,7 @@ from fastdp.mechanisms.base import ColumnMechanism
 from fastdp.typing import Numbers, Table
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "attacks.tracker"
 DEFENCE = "noise of one budget on every answer; a smallest size of the answers is no guarantee"
@@ -78,7 +78,7 @@ def tracker(
     expected = None if rate is None else rate * reached
     details = {"unique": int(alone.size), "rows": n, "k": k}
     formula = "the share that is unique" + (" times that of differencing" if release is not None else "")
-    return Attack("tracker", "people's bits are read", success, expected, 0.0, n, formula, DEFENCE, details)
+    return Attack("tracker", "people whose bit is read", success, expected, 0.0, n, formula, DEFENCE, details)
 
 
 def _difference(bits: np.ndarray, target: int, release: ColumnMechanism | Answer | None, rng: Rng | None) -> float:

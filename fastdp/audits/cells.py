@@ -6,9 +6,9 @@ Cells are fixed from training draws, before those that prove anything.
 from __future__ import annotations
 
 import math
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -57,29 +57,35 @@ class Bins(Cells):
         self.digits = 1 if first_digit is None else DIGITS
         self.size = bins * self.digits
         self.ordered = first_digit is None
+        self._idle: list[tuple[np.ndarray, np.ndarray]] = []  # working memory of threads
 
     def count(self, outputs: Any) -> np.ndarray:
         values = np.ascontiguousarray(outputs)
         if self.first_digit is not None:
             values = values.astype(np.float64, copy=False)
-        idle: list[tuple[np.ndarray, np.ndarray]] = []
-        every: list[np.ndarray] = []
+        used: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
         def work(start: int, stop: int) -> None:
-            if idle:
-                cells, counts = idle.pop()
-            else:
-                cells, counts = np.empty(BLOCK, np.uint32), np.zeros((4, self.size), np.int64)
-                every.append(counts)
+            own = threading.get_ident()
+            if own not in used:
+                try:
+                    used[own] = self._idle.pop()
+                except IndexError:
+                    used[own] = np.empty(BLOCK, np.uint32), np.empty((4, self.size), np.int64)
+                used[own][1][:] = 0
+            cells, counts = used[own]
             part, block = values[start:stop], cells[: stop - start]
             fill_bins(part, self.low, 1 / self.step, float(self.bins - 1), block)
             if self.first_digit is not None:
                 fill_digits(part.view(np.uint64), self.first_digit, block)
             count_cells(block, counts)
-            idle.append((cells, counts))
 
         for_each_block(values.size, work)
-        return reduce(np.add, every).sum(axis=0) if every else np.zeros(self.size, np.int64)
+        total = np.zeros(self.size, np.int64)
+        for memory in used.values():
+            total += memory[1].sum(axis=0)
+            self._idle.append(memory)
+        return total
 
     def edge(self, number: int) -> float:
         """Where a bin starts; without end beyond the first and last."""

@@ -21,23 +21,25 @@ from fastdp.mechanisms.local.hashing import LocalHashing
 from fastdp.mechanisms.local.longitudinal import Longitudinal
 from fastdp.mechanisms.local.numeric import NumericReports
 from fastdp.mechanisms.metric.trajectory import Trajectories
+from fastdp.parallel import get_threads
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 Draw = Callable[[Any, int], Any]
 """``draw(value, count)``: that many independent outputs for one input, as an array with one entry or row each, or as a
 tuple of arrays."""
-BATCH = 1 << 18
-"""Draws per call: their outputs stay in the last cache until they are counted."""
+BATCH = 1 << 17
+"""Draws per call and thread: their outputs stay in the caches until they are counted."""
 ONE_BY_ONE = 1 << 10
 
 
 class Source:
     """Where outputs come from: how they are drawn, how many at once, and which cells suit them."""
 
-    def __init__(self, draw: Draw, *, batch: int = BATCH, cells: Cells | None = None) -> None:
-        self._draw, self.batch, self._cells = draw, batch, cells
+    def __init__(self, draw: Draw, *, batch: int | None = None, cells: Cells | None = None) -> None:
+        self._draw, self._cells = draw, cells
+        self.batch = BATCH * get_threads() if batch is None else batch
 
     def draw(self, value: Any, count: int) -> Any:
         outputs = self._draw(value, count)

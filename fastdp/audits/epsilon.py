@@ -12,6 +12,7 @@ from fastdp.audits.cells import Bins, Cells
 from fastdp.audits.draws import Draw, Source, has_outputs, open_source
 from fastdp.audits.events import Family, Proof, choose_events, prove
 from fastdp.audits.result import DELTAS, EpsilonAudit, Witness
+from fastdp.binomial import lower_limit, upper_limit
 from fastdp.errors import ParameterError
 from fastdp.mechanisms.base import Mechanism
 from fastdp.mechanisms.central.additive import Additive
@@ -19,11 +20,13 @@ from fastdp.mechanisms.metric.finite import CodeMechanism
 from fastdp.privacy import MetricPrivacy, Privacy
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "audit.epsilon"
 MOST_DRAWS = 10**10
 LEAST_TRAINING = 200_000
+MOST_SEEN = 30_000
+"""Draws per input that cells are made from."""
 
 
 def epsilon(
@@ -108,7 +111,7 @@ def _train(
     source: Source, pair: tuple[Any, Any], given: Cells | None, draws: int, training: int, alpha: float, delta: float
 ) -> tuple[Cells, tuple[Family, Family]]:
     """The cells and the events of both directions that promise most."""
-    first = [source.draw(value, min(training // 2 or 1, source.batch)) for value in pair]
+    first = [source.draw(value, min(training // 2 or 1, source.batch, MOST_SEEN)) for value in pair]
     options = source.cells(first, pair) if given is None else [given]
     counts = [[source.counts(value, training // 2, options) for value in pair] for _ in range(2)]
     best: tuple[Cells, tuple[Family, Family]] | None = None
@@ -142,8 +145,21 @@ def _judge(
         witness=Witness(cells.words(best.mask), likelier, best.counts, (best.low, best.high)),
         curve=tuple((one, max(proof.epsilon(one) for _, proof in proofs)) for one in deltas),
         name=describe(mechanism), pair=(str(pair[0]), str(pair[1])), unsafe=unsafe,
-        histogram=_histogram(cells, a, b, best),
+        histogram=_histogram(cells, a, b, best), promise=_promise(best, draws, delta, alpha),
     )  # fmt: skip
+
+
+def _promise(proof: Proof, draws: int, delta: float, alpha: float) -> tuple[tuple[int, float], ...]:
+    """What the same event would prove with fewer draws, at the same frequencies and half of the error."""
+    tail, points = alpha / 4, []
+    for power in range(math.ceil(math.log10(draws)) + 1):
+        fewer = draws // 10**power
+        if fewer < 100:
+            break
+        x, y = (round(count * fewer / draws) for count in proof.counts)
+        limits = lower_limit(x, fewer, tail), upper_limit(y, fewer, tail)
+        points.append((fewer, Proof(proof.mask, (x, y), *limits).epsilon(delta)))
+    return tuple(points[::-1])
 
 
 def _histogram(cells: Cells, a: np.ndarray, b: np.ndarray, proof: Proof) -> dict[str, Any]:

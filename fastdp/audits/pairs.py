@@ -17,7 +17,7 @@ from fastdp.mechanisms.local.frequencies import FrequencyProtocol
 from fastdp.mechanisms.local.randomized_response import RandomizedResponse
 
 if TYPE_CHECKING:
-    from fastdp.random.rng import Rng
+    from fastdp import Rng
 
 OWNER = "audit.search"
 MOST_PAIRS = 1000

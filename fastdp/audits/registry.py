@@ -14,8 +14,8 @@ from fastdp.mechanisms.registry import rows
 from fastdp.validation import unknown
 
 if TYPE_CHECKING:
+    from fastdp import Rng
     from fastdp.mechanisms.registry import Row
-    from fastdp.random.rng import Rng
 
 OWNER = "audit.registry"
 ONE_BY_ONE = 10_000

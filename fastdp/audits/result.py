@@ -69,7 +69,7 @@ class EpsilonAudit:
     histogram: dict[str, Any] = field(default_factory=dict, compare=False)
     """Counts of outputs in bins and the bins of the event, for pictures; empty where outputs are no numbers."""
     promise: tuple[tuple[int, float], ...] = field(default=(), compare=False)
-    """Proven epsilon after fewer draws, each at the whole level by itself; for pictures."""
+    """What the proving event would prove with fewer draws, at the same frequencies; for pictures."""
 
     @property
     def verdict(self) -> str:

@@ -33,6 +33,7 @@ def jobs() -> Iterator[Job]:
     yield "tables of fairness", _tally
     yield "releases about rows and persons", _release
     yield "sums of gradients", _sum_gradients
+    yield "cells of audits", _cells
 
 
 def _use(row: Row, warmup: Warmup, dtype: str) -> None:
@@ -133,6 +134,17 @@ def _compose() -> None:
 
     parts = [LaplaceLoss(epsilon=0.1), GeometricLoss(rate=0.1, steps=2), SampledGaussianLoss(mu=1.0, rate=0.1)]
     Direction(build([(loss, 10) for loss in parts])).solver(delta=1e-6)(1.0)
+
+
+def _cells() -> None:
+    """Bins of every type of numbers, and digits of floats."""
+    from fastdp.audits.cells import Bins
+    from fastdp.kernels.audits.cells import most_digits
+
+    for dtype in ("float64", "float32", "int64", "int32", "uint8"):
+        Bins(0.0, 1.0, 4).count(np.zeros(RECORDS, dtype))
+    Bins(0.0, 1.0, 4, 0).count(np.zeros(RECORDS))
+    most_digits(np.zeros(RECORDS).view(np.uint64))
 
 
 def _tally() -> None:

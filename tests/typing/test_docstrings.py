@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import fastdp as fd
-from fastdp import channels, estimators, locations, measures
+from fastdp import attacks, channels, estimators, locations, measures
+from fastdp.audits import audit
 
 RESULTS = {
-    "Bounds", "Estimate", "HeatMap", "MapErrors", "Observed", "PrivacyCurve", "Privic", "Survey", "TrajectoryReports",
+    "Attack", "Bounds", "EpsilonAudit", "Estimate", "HeatMap", "MapErrors", "Observed", "OneRun", "PrivacyCurve",
+    "Privic", "Survey", "TrajectoryReports", "Witness",
 }  # fmt: skip
 """Made by fastdp and only read by callers: their fields are documented one by one."""
 
@@ -20,7 +22,7 @@ RESULTS = {
 def public() -> Iterator[tuple[str, Callable[..., object]]]:
     """Every class and function of the public rooms that callers call, once."""
     seen: set[int] = set()
-    for room in (fd, channels, measures, locations, estimators):
+    for room in (fd, attacks, audit, channels, measures, locations, estimators):
         for name in room.__all__:
             found = getattr(room, name)
             is_error = inspect.isclass(found) and issubclass(found, BaseException)
