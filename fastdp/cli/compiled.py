@@ -31,6 +31,8 @@ def jobs() -> Iterator[Job]:
     yield from _estimates()
     yield "compositions of losses", _compose
     yield "tables of fairness", _tally
+    yield "classes of anonymity", _classes
+    yield "anonymized tables", _anonymize
 
 
 def _use(row: Row, warmup: Warmup, dtype: str) -> None:
@@ -148,3 +150,35 @@ def _tally() -> None:
         for columns in ([wide, narrow], [narrow, wide, narrow]):
             tally(columns)
             tally(columns, np.ones(RECORDS))
+
+
+def _classes() -> None:
+    """Classes by direct tables and by hashing, of rows and of distinct rows, for every width of codes."""
+    from fastdp.anonymity import classes
+
+    rng = np.random.default_rng(0)
+    for width in (1 << 8, 1 << 16, 1 << 31):
+        for kind in ("u1", "u4"):
+            columns = {name: rng.integers(0, width, RECORDS) for name in "abc"}
+            found = classes({**columns, "s": np.arange(RECORDS, dtype=kind) % 4}, list("abc"), ["s"])
+            for one in (found, found + found):
+                one.figures()
+                one.recursive(2)
+            found.below(2)
+    small = {"a": np.arange(RECORDS, dtype="u1") % 2, "b": np.arange(RECORDS, dtype="u2"), "s": np.zeros(RECORDS, "u1")}
+    found = classes(small, ["a", "b"], ["s"])
+    found.figures()
+    (found + found).figures()
+
+
+def _anonymize() -> None:
+    """Lattices by sizes and by values, and Mondrian."""
+    from fastdp.anonymity.anonymize import anonymize
+    from fastdp.hierarchies import Hierarchy
+
+    table = {"age": np.arange(RECORDS), "ill": np.arange(RECORDS) % 2}
+    for l in (None, 2):
+        anonymize(table, {"age": Hierarchy.intervals(2, 8)}, k=2, sensitive="ill", l=l)
+        for size in (RECORDS, 1 << 17):
+            wide = {"age": np.arange(size) % (1 << 17), "ill": np.arange(size) % 2}
+            anonymize(wide, ["age"], k=2, sensitive="ill", method="mondrian", l=l)
