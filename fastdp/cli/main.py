@@ -8,8 +8,8 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NoReturn
 
 import click
 
@@ -22,6 +22,7 @@ COMMANDS = {
     "plan": "Write a plan for a file, or explain one.",
     "estimate": "Estimate shares, means and distributions from a sanitized file.",
     "budget": "Keep the budget of a data set in a ledger.",
+    "audit": "Measure what a mechanism, a table or a release gives away.",
     "geo": "Win a heat map back from places that planar Laplace noise has moved.",
     "demo": "Sanitize a generated table of ten million people, and estimate it back.",
     "bench": "Measure fastdp on this machine, and judge it against stored results.",
@@ -34,25 +35,30 @@ INTERRUPTED = 130
 class LazyGroup(click.Group):
     """A group whose commands live in modules of the same name, imported only when one of them runs."""
 
+    package: ClassVar[str] = "fastdp.cli"
+    parts: ClassVar[Mapping[str, str]] = COMMANDS
+    """The commands, each with its line of help."""
+
     def list_commands(self, _context: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(self.parts)
 
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
+        if name not in self.parts:
             return None
-        command: click.Command = importlib.import_module(f"fastdp.cli.{name}").command
+        command: click.Command = importlib.import_module(f"{self.package}.{name}").command
         return add_loudness(command)
 
     def resolve_command(self, context: click.Context, args: list[str]) -> Any:
         """The command, or the nearest name to one that is unknown."""
-        near = difflib.get_close_matches(args[0], COMMANDS, 1)
-        if near and args[0] not in COMMANDS:
+        near = difflib.get_close_matches(args[0], self.parts, 1)
+        if near and args[0] not in self.parts:
             context.fail(f"No such command {args[0]!r}; did you mean {near[0]!r}?")
         return super().resolve_command(context, args)
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            if self.parts:
+                formatter.write_dl(list(self.parts.items()))
 
     def main(self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **more: Any) -> Any:  # type: ignore[override]
         """Run a command; its errors are one line on standard error, and an exit code."""

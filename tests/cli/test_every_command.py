@@ -50,6 +50,7 @@ CALLS = [
     (*GEO, "--mechanism", "grid", "--iterations", "20", "--grids", "map.csv"),
     ("geo", "--experiment", "lecture", "--dry-run"),
     ("budget", "create", "people.ledger", "--epsilon", "2"),
+    ("audit", "--help"),
     ("bench", "--dry-run"),
     ("warmup", "--dry-run"),
     *(("completion", shell) for shell in ("bash", "zsh", "fish")),
