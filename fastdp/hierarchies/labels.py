@@ -30,12 +30,12 @@ def interval_labels(values: Sequence[Any], widths: Sequence[float], start: float
     return [None if number is None else name(number) for number in numbers]
 
 
-def prefixtree_label(value: Any, length: int) -> str:
+def prefix_label(value: Any, length: int) -> str:
     text = str(value)
     return text[:length] + ANY * max(len(text) - length, 0)
 
 
-def datetree_label(value: Any, unit: str) -> str:
+def date_label(value: Any, unit: str) -> str:
     day = value if isinstance(value, date | datetime) else date.fromisoformat(str(value)[:10])
     if unit == "day":
         return f"{day:%Y-%m-%d}"
