@@ -151,6 +151,8 @@ def anonymize(
         them away.
     loss
         What is minimized: "ncp" (normalized certainty penalty), "entropy" or "discernibility".
+    method
+        "optimal" or "mondrian".
     keep, drop
         What becomes of every other column: written as it is, or left out. A column that nothing names is refused.
     nulls

@@ -22,6 +22,7 @@ COMMANDS = {
     "plan": "Write a plan for a file, or explain one.",
     "estimate": "Estimate shares, means and distributions from a sanitized file.",
     "budget": "Keep the budget of a data set in a ledger.",
+    "anonymize": "Generalize a table until every class has k rows, at the least loss.",
     "audit": "Measure what a mechanism, a table or a release gives away.",
     "geo": "Win a heat map back from places that planar Laplace noise has moved.",
     "demo": "Sanitize a generated table of ten million people, and estimate it back.",
