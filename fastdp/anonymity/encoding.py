@@ -121,12 +121,22 @@ def read_rows(owner: str, source: Source, names: Sequence[str], nulls: str) -> R
     """The coded rows of these columns; a table in memory is coded whole, anything else batch by batch."""
     validation.one_of(owner, "nulls", nulls, NULLS)
     if isinstance(source, TableSource):
+        if not source.table.num_rows:
+            raise ParameterError(f"{owner}: there are no rows")
         columns = [source.table.column(name) for name in names]
         return _drop_nulls(
             owner, [_encode(owner, name, c, nulls) for name, c in zip(names, columns, strict=True)], nulls
         )
     texts = [name for name in names if _is_text(source.schema.field(name).type)]
     return read_batches(owner, source.batches(list(names), None, texts), names, source.schema, nulls)
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """The type of values, text of any length of offset being of one type."""
+    import pyarrow as pa
+
+    plain = plain_type(kind)
+    return pa.string() if pa.types.is_large_string(plain) or pa.types.is_string_view(plain) else plain
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -149,7 +159,7 @@ def _encode(owner: str, name: str, column: pa.ChunkedArray, nulls: str) -> Codes
     import pyarrow.compute as pc
 
     column = plain_column(owner, name, column)
-    kind = plain_type(column.type)
+    kind = value_type(column.type)
     has_nulls = bool(column.null_count)
     _check_nulls(owner, name, has_nulls, nulls)
     if pa.types.is_boolean(kind):
@@ -175,10 +185,12 @@ def plain_column(owner: str, name: str, column: pa.ChunkedArray) -> pa.ChunkedAr
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_nested(column.type):
+    if pa.types.is_nested(plain_type(column.type)):
         raise SchemaError(f"{owner}: column {name!r} has arrow type {column.type}, whose values cannot be compared")
     chunks = [show_nulls(chunk) for chunk in column.chunks]
     column = pa.chunked_array(chunks, chunks[0].type if chunks else column.type)
+    if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):  # which few functions take
+        column = column.cast(pa.large_string() if pa.types.is_string_view(column.type) else pa.large_binary())
     if pa.types.is_floating(plain_type(column.type)):
         if is_encoded(column.type):
             column = column.cast(plain_type(column.type))
@@ -228,7 +240,7 @@ def _from_dictionary(column: Any) -> tuple[np.ndarray, pa.Array]:
     whole = column.unify_dictionaries().combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(whole, pa.ChunkedArray):
         whole = whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
-    values = whole.dictionary
+    values = whole.dictionary.cast(value_type(whole.type))
     indices = whole.indices.fill_null(len(values)) if whole.null_count else whole.indices
     unique = values.dictionary_encode()  # a dictionary may list a value twice
     codes = indices.to_numpy(zero_copy_only=False)
@@ -243,8 +255,6 @@ def _drop_nulls(owner: str, columns: list[Codes], nulls: str) -> Rows:
     if len(rows) > 1:
         raise SchemaError(f"{owner}: the columns have different lengths")
     (count,) = rows
-    if not count:
-        raise ParameterError(f"{owner}: there are no rows")
     if nulls != "drop" or not any(column.null for column in columns):
         return Rows(tuple(columns), None, count)
     kept = np.ones(count, bool)
@@ -264,7 +274,7 @@ class _Growing:
     """The codes of a column that comes in batches: values are numbered as they appear, a missing one too."""
 
     def __init__(self, name: str, kind: pa.DataType) -> None:
-        self.name, self.kind = name, plain_type(kind)
+        self.name, self.kind = name, value_type(kind)
         self.numbers: dict[Any, int] = {}
 
     def encode(self, owner: str, array: pa.Array, nulls: str) -> np.ndarray:

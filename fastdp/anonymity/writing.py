@@ -76,7 +76,8 @@ class LevelWriter:
         import pyarrow as pa
 
         fields = [
-            pa.field(name, pa.string() if self._levels.get(name) else source.field(name).type) for name in columns
+            pa.field(name, pa.string() if self._levels.get(name) else _released(source.field(name).type))
+            for name in columns
         ]
         return pa.schema(fields)
 
@@ -100,7 +101,7 @@ class LevelWriter:
                 labels = pa.array(self._ladders[name].labels[self._levels[name]], pa.string())
                 columns.append(labels.take(pa.array(groups[self._names.index(name)])))
             else:
-                columns.append(batch.column(name))
+                columns.append(batch.column(name).cast(schema.field(name).type))
         made = pa.RecordBatch.from_arrays(columns, schema=schema)
         return made if kept.all() else made.filter(pa.array(kept))
 
@@ -147,7 +148,10 @@ class PartWriter:
         import pyarrow as pa
 
         return pa.schema(
-            [pa.field(name, pa.string() if name in self._labels else source.field(name).type) for name in columns]
+            [
+                pa.field(name, pa.string() if name in self._labels else _released(source.field(name).type))
+                for name in columns
+            ]
         )
 
     def convert(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -156,18 +160,28 @@ class PartWriter:
         rows = slice(self._seen, self._seen + batch.num_rows)
         self._seen += batch.num_rows
         if self._kept is not None:
-            batch = batch.filter(pa.array(self._kept[rows]))
+            batch = batch.select(schema.names).filter(pa.array(self._kept[rows]))
         parts = pa.array(self._part[self._used : self._used + batch.num_rows])
         if len(parts) < batch.num_rows:
             raise _changed()
         self._used += batch.num_rows
         columns = [
-            self._labels[name].take(parts) if name in self._labels else batch.column(name) for name in schema.names
+            self._labels[name].take(parts) if name in self._labels else batch.column(name).cast(schema.field(name).type)
+            for name in schema.names
         ]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def complete(self, table: pa.Table) -> pa.Table:
         return table
+
+
+def _released(kind: pa.DataType) -> pa.DataType:
+    """The type of a column that is written as it is: text that comes as views is plain text, which can be filtered."""
+    import pyarrow as pa
+
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    return pa.large_binary() if pa.types.is_binary_view(kind) else kind
 
 
 def _changed() -> InputCorruptError:
@@ -184,10 +198,11 @@ def _look_up(column: Codes, array: pa.Array, nulls: str) -> np.ndarray:
     if pa.types.is_boolean(plain.type):
         plain = plain.cast(pa.uint8())
     values = column.decoded()
-    if pa.types.is_dictionary(plain.type):
-        places = pc.index_in(plain.dictionary, values.slice(0, column.size - column.null)).take(plain.indices)
-    else:
-        places = pc.index_in(plain, values.slice(0, column.size - column.null))
+    coded = pa.types.is_dictionary(plain.type)
+    listed = plain.dictionary if coded else plain
+    places = pc.index_in(listed, values.slice(0, column.size - column.null).cast(listed.type))
+    if coded:
+        places = places.take(plain.indices)
     found: np.ndarray = places.fill_null(-1).to_numpy(zero_copy_only=False)
     absent = np.asarray(plain.is_null()) if plain.null_count else np.zeros(len(plain), bool)
     if (found[~absent] < 0).any() or (absent.any() and nulls == "error"):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pyarrow.csv as csv
 import pytest
+from pyarrow import csv
 
 from fastdp.hierarchies import Hierarchy
 
 FOLDER = os.environ.get("FASTDP_ANONYMITY")
-needs_data = pytest.mark.skipif(FOLDER is None, reason="FASTDP_ANONYMITY names no folder with Adult and its hierarchies")
+needs_data = pytest.mark.skipif(FOLDER is None, reason="FASTDP_ANONYMITY names no folder with Adult")
 
 INPATIENT = {
     "zip": ["130**"] * 4 + ["1485*"] * 4 + ["130**"] * 4,
