@@ -101,7 +101,7 @@ class LevelWriter:
                 labels = pa.array(self._ladders[name].labels[self._levels[name]], pa.string())
                 columns.append(labels.take(pa.array(groups[self._names.index(name)])))
             else:
-                columns.append(batch.column(name).cast(schema.field(name).type))
+                columns.append(batch.column(name))
         made = pa.RecordBatch.from_arrays(columns, schema=schema)
         return made if kept.all() else made.filter(pa.array(kept))
 
@@ -160,14 +160,13 @@ class PartWriter:
         rows = slice(self._seen, self._seen + batch.num_rows)
         self._seen += batch.num_rows
         if self._kept is not None:
-            batch = batch.select(schema.names).filter(pa.array(self._kept[rows]))
+            batch = batch.filter(pa.array(self._kept[rows]))
         parts = pa.array(self._part[self._used : self._used + batch.num_rows])
         if len(parts) < batch.num_rows:
             raise _changed()
         self._used += batch.num_rows
         columns = [
-            self._labels[name].take(parts) if name in self._labels else batch.column(name).cast(schema.field(name).type)
-            for name in schema.names
+            self._labels[name].take(parts) if name in self._labels else batch.column(name) for name in schema.names
         ]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -302,8 +301,9 @@ def _batches(source: Source, writer: Writer, schema: pa.Schema) -> Iterator[pa.R
     """The batches of the output."""
     import pyarrow as pa
 
-    needed = list(dict.fromkeys([*schema.names]))
-    made = (writer.convert(batch, schema) for batch in source.batches(needed, None, []))
+    needed = schema.names
+    plain = pa.schema([pa.field(name, _released(source.schema.field(name).type)) for name in needed])
+    made = (writer.convert(batch.cast(plain), schema) for batch in source.batches(needed, None, []))
     if not writer.sorts:
         yield from made
         return
