@@ -1,6 +1,7 @@
 # Every public name of fastdp and the module it lives in, one import per line: __init__.py reads these lines.
 # Type checkers see this file alone, so that a misspelt name is an error to them.
 
+from fastdp import anonymity as anonymity
 from fastdp import attacks as attacks
 from fastdp import channels as channels
 from fastdp import errors as errors
@@ -21,6 +22,7 @@ from fastdp.accounting.sampling import sampled as sampled
 from fastdp.accounting.shuffling import shuffled as shuffled
 from fastdp.accounting.statements import RenyiPrivacy as RenyiPrivacy
 from fastdp.audits import audit as audit
+from fastdp.anonymity.anonymize import anonymize as anonymize
 from fastdp.channels import Channel as Channel
 from fastdp.errors import BudgetExceededError as BudgetExceededError
 from fastdp.errors import DomainError as DomainError
@@ -29,6 +31,7 @@ from fastdp.errors import InputCorruptError as InputCorruptError
 from fastdp.errors import LedgerCorruptError as LedgerCorruptError
 from fastdp.errors import LedgerLockedError as LedgerLockedError
 from fastdp.errors import MissingPackageError as MissingPackageError
+from fastdp.errors import NotAchievableError as NotAchievableError
 from fastdp.errors import NotIdentifiableError as NotIdentifiableError
 from fastdp.errors import OutputExistsError as OutputExistsError
 from fastdp.errors import ParameterError as ParameterError
@@ -40,6 +43,7 @@ from fastdp.estimators.inversion import invert as invert
 from fastdp.estimators.privic import Privic as Privic
 from fastdp.estimators.privic import privic as privic
 from fastdp.estimators.result import Estimate as Estimate
+from fastdp.hierarchies.hierarchy import Hierarchy as Hierarchy
 from fastdp.mechanisms.base import Mechanism as Mechanism
 from fastdp.mechanisms.central.above_threshold import AboveThreshold as AboveThreshold
 from fastdp.mechanisms.central.discrete_gaussian import DiscreteGaussian as DiscreteGaussian

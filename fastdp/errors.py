@@ -13,6 +13,7 @@
     ├── LedgerCorruptError    (ValueError)  a ledger that fails its own checks
     ├── UnsafeRngError        (TypeError)   a use of randomness that would repeat noise
     ├── NotIdentifiableError  (ValueError)  a channel that does not determine the distribution
+    ├── NotAchievableError    (ValueError)  a requirement that no allowed output meets
     └── MissingPackageError   (ImportError) an optional package that is not installed
 
 A message names the owner, the parameter, the rule, and the way out. It never holds a record's value.
@@ -61,6 +62,10 @@ class UnsafeRngError(FastDPError, TypeError):
 
 class NotIdentifiableError(FastDPError, ValueError):
     """A channel does not determine the distribution."""
+
+
+class NotAchievableError(FastDPError, ValueError):
+    """No allowed output meets a requirement."""
 
 
 class MissingPackageError(FastDPError, ImportError):

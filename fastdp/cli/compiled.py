@@ -34,6 +34,8 @@ def jobs() -> Iterator[Job]:
     yield "releases about rows and persons", _release
     yield "sums of gradients", _sum_gradients
     yield "cells of audits", _cells
+    yield "classes of anonymity", _classes
+    yield "anonymized tables", _anonymize
 
 
 def _use(row: Row, warmup: Warmup, dtype: str) -> None:
@@ -200,3 +202,35 @@ def _sum_gradients() -> None:
 
     for dtype in (np.float32, np.float64):
         GradientSum(clip=1.0, noise_multiplier=1.0, batch=1).add(np.ones((RECORDS, 2), dtype)).release()
+
+
+def _classes() -> None:
+    """Classes by direct tables and by hashing, of rows and of distinct rows, for every width of codes."""
+    from fastdp.anonymity import classes
+
+    rng = np.random.default_rng(0)
+    for width in (1 << 8, 1 << 16, 1 << 31):
+        for kind in ("u1", "u4"):
+            columns = {name: rng.integers(0, width, RECORDS) for name in "abc"}
+            found = classes({**columns, "s": np.arange(RECORDS, dtype=kind) % 4}, list("abc"), ["s"])
+            for one in (found, found + found):
+                one.figures()
+                one.recursive(2)
+            found.below(2)
+    small = {"a": np.arange(RECORDS, dtype="u1") % 2, "b": np.arange(RECORDS, dtype="u2"), "s": np.zeros(RECORDS, "u1")}
+    found = classes(small, ["a", "b"], ["s"])
+    found.figures()
+    (found + found).figures()
+
+
+def _anonymize() -> None:
+    """Lattices by sizes and by values, and Mondrian."""
+    from fastdp.anonymity.anonymize import anonymize
+    from fastdp.hierarchies import Hierarchy
+
+    table = {"age": np.arange(RECORDS), "ill": np.arange(RECORDS) % 2}
+    for l in (None, 2):
+        anonymize(table, {"age": Hierarchy.intervals(2, 8)}, k=2, sensitive="ill", l=l)
+        for size in (RECORDS, 1 << 17):
+            wide = {"age": np.arange(size) % (1 << 17), "ill": np.arange(size) % 2}
+            anonymize(wide, ["age"], k=2, sensitive="ill", method="mondrian", l=l)

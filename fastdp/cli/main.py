@@ -24,6 +24,7 @@ COMMANDS = {
     "verify": "Compare a release with its receipt, its plan and its ledger.",
     "release": "Release counts, means, quantiles and histograms of a file, from a budget.",
     "budget": "Keep the budget of a data set in a ledger.",
+    "anonymize": "Generalize a table until every class has k rows, at the least loss.",
     "audit": "Measure what a mechanism, a table or a release gives away.",
     "geo": "Win a heat map back from places that planar Laplace noise has moved.",
     "demo": "Sanitize a generated table of ten million people, and estimate it back.",

@@ -14,11 +14,21 @@ from fastdp.cli.main import COMMANDS
 from tests.tables.files import KINDS, path_for, write
 from tests.tables.people import PLAN, people
 
+ANONYMOUS = """
+k = 5
+sensitive = "disease"
+drop = ["name", "income", "ill"]
+[quasi]
+age = { intervals = [10, 40] }
+region = { suppress = true }
+"""
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "anon.toml").write_text(ANONYMOUS)
     pq.write_table(people(500), "people.parquet")
     source = np.random.default_rng(1)
     places = {"latitude": source.uniform(48.85, 48.88, 500), "longitude": source.uniform(2.32, 2.36, 500)}
@@ -54,6 +64,9 @@ CALLS = [
     ("audit", "epsilon", "Geometric(epsilon=1)", "--draws", "1e4", "--seed", "1", "--json"),
     ("audit", "attack", "reconstruction", "--size", "1000", "-o", "attack.html", "--json"),
     ("audit", "attack", "linkage", "people.parquet", "people.parquet", "--on", "disease,age"),
+    ("audit", "--help"),
+    ("audit", "anonymity", "people.parquet", "--quasi", "region,age", "-o", "classes.html", "--json"),
+    ("anonymize", "people.parquet", "-p", "anon.toml", "-o", "anonymous.parquet"),
     ("bench", "--dry-run"),
     ("warmup", "--dry-run"),
     *(("completion", shell) for shell in ("bash", "zsh", "fish")),

@@ -1,0 +1,1 @@
+"""Kernels of equivalence classes: keys, class sizes, diversity within classes, roll-ups and Mondrian."""
