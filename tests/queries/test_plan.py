@@ -155,7 +155,8 @@ WRONG = {
     "twice": (("[budget]\nepsilon = 1\n[[queries]]\nname = 'a'\nanswers = ['count']\n[[queries]]\nname = 'a'\n"
               "answers = ['count']"), "same name"),
     "groups": (("[source]\nperson = 'user'\nmax_rows = 1\n[budget]\nepsilon = 1\n[[queries]]\ngroup_by = 'city'\n"
-               "keys = ['Oslo']\nanswers = ['count']\n[[queries]]\nanswers = ['distinct(city)']"), "max_groups is missing"),
+               "keys = ['Oslo']\nanswers = ['count']\n[[queries]]\nanswers = ['distinct(city)']"),
+               "max_groups is missing"),
     "huge": ("[budget]\nepsilon = 100\n[[queries]]\nanswers = ['count']", "beyond the sampler"),
 }  # fmt: skip
 
