@@ -121,7 +121,8 @@ class TextTable:
         import pyarrow as pa
 
         buffers = [None, pa.py_buffer(self._ends[: self.used + 1].copy()), pa.py_buffer(self._texts.copy())]
-        return pa.Array.from_buffers(pa.large_string(), self.used, buffers).cast(self._kind or pa.string())
+        kind = pa.string() if self._kind is None or pa.types.is_string_view(self._kind) else self._kind  # not sortable
+        return pa.Array.from_buffers(pa.large_string(), self.used, buffers).cast(kind)
 
 
 class PairTable:

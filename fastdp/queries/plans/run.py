@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -80,13 +79,15 @@ class Job:
         self.plan = plan
         self._given, self._format = source, input_format
         self._source: Source | None = self._open()
-        self._seed = secrets.randbits(48)
+        self._seed = 0
         self._private = [name for name, spec in plan.columns.items() if spec.share is not None and self._uses(name)]
         self._kept = self._bounds_share()
-        self._bounds = [
-            BoundsTask(self._setting({}), name, plan.budget.spend.part(self._share_of(name))) for name in self._private
-        ]
+        self._bounds = self._bound()
         self.tasks = self._bind(dict.fromkeys(self._private, WIDEST))
+
+    def _bound(self) -> list[BoundsTask]:
+        spend = self.plan.budget.spend
+        return [BoundsTask(self._setting({}), name, spend.part(self._share_of(name))) for name in self._private]
 
     def _open(self) -> Source:
         return open_source(OWNER, self._given, input_format=self._format, types=self._types)
@@ -186,11 +187,15 @@ class Job:
         privacy = self.privacy
         self._check_passes()
         spending = self._pay(ledger, privacy, name)
+        self._seed = int.from_bytes(chosen.child("tables").reserve(1).key.tobytes()[:6], "little")
+        self._bounds = self._bound()
         if self._bounds:
             self._pass(self._bounds, chosen.child("bounds"), None)
             found = {task.column: task.finish(chosen.child(f"bounds of {task.column}")) for task in self._bounds}
             self._source = self._open()
             self.tasks = self._bind(found)
+        else:
+            self.tasks = self._bind({})  # again, with tables keyed by this release's own randomness
         self._pass(self.tasks, chosen, progress)
         queries: dict[str, dict[str, Any]] = {}
         parts: dict[str, list[Privacy]] = {}
@@ -215,7 +220,7 @@ class Job:
         """Bounds are found in a pass of their own: refuse what can be read but once."""
         import pyarrow as pa
 
-        once = isinstance(self._given, pa.RecordBatchReader) or self._given == "-"
+        once = isinstance(self._given, pa.RecordBatchReader) or (isinstance(self._given, str) and self._given == "-")
         if self._bounds and once:
             raise ParameterError(f"{OWNER}: private bounds need two passes over the data; name a file, or pass a table")
 
