@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.jobs import estimation, files, points, problems
+from benchmarks.jobs import estimation, files, learning, points, problems
 from benchmarks.rivals import local, noise, ways
 from benchmarks.rivals.ways import Way
 from fastdp.random.generator import CHACHA, process_generator
@@ -64,7 +64,8 @@ _ALL = (
         | local.FASTDP
         | estimation.FASTDP
         | points.FASTDP
-        | files.FASTDP,
+        | files.FASTDP
+        | learning.FASTDP,
         module="fastdp",
         package="fastdp",
     ),
@@ -79,7 +80,8 @@ _ALL = (
         ways.numpy_ways(np.random.default_rng)
         | local.numpy_ways(np.random.default_rng)
         | estimation.NUMPY
-        | points.NUMPY,
+        | points.NUMPY
+        | learning.NUMPY,
         package="numpy",
     ),
     Library(
@@ -183,6 +185,14 @@ _ALL = (
         {kind: openssl for kind, (_, openssl) in _KEYSTREAMS.items()},
         module="cryptography.hazmat.primitives.ciphers",
         package="cryptography",
+    ),
+    Library("torch", "the steps that Opacus does, one thread; unsafe", learning.TORCH, module="torch", package="torch"),
+    Library(
+        "torch-secure",
+        "the same, with four draws of the noise for one, as its secure mode does",
+        learning.TORCH_SECURE,
+        module="torch",
+        package="torch",
     ),
 )
 LIBRARIES = {library.name: library for library in _ALL}
