@@ -26,6 +26,7 @@ ALLOWED_SKIPS = (
     "names an x86 processor",
     "instructions are counted on x86-64 alone",
     "the peak of memory cannot be reset here",
+    "torch is not installed",
 )
 """How reasons begin that lie in the processor or the kernel alone; FASTDP_MAY_SKIP adds
 to them, with a semicolon after each."""

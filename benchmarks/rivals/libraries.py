@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.jobs import audits, estimation, fairness, files, points, problems
+from benchmarks.jobs import audits, estimation, fairness, files, learning, points, problems
 from benchmarks.rivals import local, noise, ways
 from benchmarks.rivals.ways import Way
 from fastdp.random.generator import CHACHA, process_generator
@@ -66,7 +66,8 @@ _ALL = (
         | points.FASTDP
         | files.FASTDP
         | fairness.FASTDP
-        | audits.FASTDP,
+        | audits.FASTDP
+        | learning.FASTDP,
         module="fastdp",
         package="fastdp",
     ),
@@ -83,7 +84,8 @@ _ALL = (
         | audits.NUMPY
         | estimation.NUMPY
         | points.NUMPY
-        | fairness.NUMPY,
+        | fairness.NUMPY
+        | learning.NUMPY,
         package="numpy",
     ),
     Library(
@@ -195,6 +197,14 @@ _ALL = (
         {kind: openssl for kind, (_, openssl) in _KEYSTREAMS.items()},
         module="cryptography.hazmat.primitives.ciphers",
         package="cryptography",
+    ),
+    Library("torch", "the steps that Opacus does, one thread; unsafe", learning.TORCH, module="torch", package="torch"),
+    Library(
+        "torch-secure",
+        "the same, with four draws of the noise for one, as its secure mode does",
+        learning.TORCH_SECURE,
+        module="torch",
+        package="torch",
     ),
 )
 LIBRARIES = {library.name: library for library in _ALL}

@@ -197,9 +197,11 @@ def _heavy_person() -> None:
 
 
 def _sum_gradients() -> None:
-    """Clipped gradients of both widths."""
-    from fastdp.learning import GradientSum
+    """Clipped gradients of both widths, and streams of noise."""
+    from fastdp.learning import BandedNoise, GradientSum, TreeNoise
 
+    TreeNoise(steps=2, dimension=2, noise_multiplier=1.0).prefix(0)
+    BandedNoise(bands=2, steps=2, dimension=2, noise_multiplier=1.0).noise(0)
     for dtype in (np.float32, np.float64):
         GradientSum(clip=1.0, noise_multiplier=1.0, batch=1).add(np.ones((RECORDS, 2), dtype)).release()
 

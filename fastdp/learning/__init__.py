@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from fastdp.learning.federated import DiscreteGaussianSum, Simulation, SkellamSum, simulate
 from fastdp.learning.gradient_sum import GradientSum
+from fastdp.learning.membership import Membership, loss_attack, membership_bound, ratio_attack
+from fastdp.learning.noise_streams import BandedNoise, TreeNoise
 from fastdp.learning.sampling import poisson_sample
+from fastdp.learning.torch import PrivateOptimizer
 from fastdp.learning.training import Training, pay_for_training, train, training_cost
 
 if TYPE_CHECKING:
@@ -18,8 +21,9 @@ if TYPE_CHECKING:
     from fastdp.learning.logistic import LogisticRegression
 
 __all__ = [
-    "DiscreteGaussianSum", "GradientSum", "LinearRegression", "LogisticRegression", "Simulation", "SkellamSum", "Training",
-    "pay_for_training", "poisson_sample", "simulate", "train", "training_cost",
+    "BandedNoise", "DiscreteGaussianSum", "GradientSum", "LinearRegression", "LogisticRegression", "Membership",
+    "PrivateOptimizer", "Simulation", "SkellamSum", "Training", "TreeNoise", "loss_attack", "membership_bound",
+    "pay_for_training", "poisson_sample", "ratio_attack", "simulate", "train", "training_cost",
 ]  # fmt: skip
 
 _OPTIONAL = {"LinearRegression": "linear", "LogisticRegression": "logistic"}

@@ -167,7 +167,7 @@ class FederatedSum(ABC):
 class DiscreteGaussianSum(FederatedSum):
     """Sum of clients' updates with a share of discrete Gaussian noise from each.
 
-    rho-zCDP for the sum if at least ``least`` clients stay: with e = clip / sigma + tau sqrt(dimension), rho = e**2 / 2,
+    rho-zCDP for the sum if at least ``least`` clients stay: rho = e**2 / 2, e = clip / sigma + tau sqrt(dimension),
     where tau bounds how far a sum of discrete Gaussians is from one. [Kairouz, Liu, Steinke 2021]
 
     Parameters
@@ -333,8 +333,8 @@ def simulate(total: FederatedSum, updates: np.ndarray, *, dropout: float = 0.0, 
     stayed = poisson_sample(total.clients, 1 - dropout, rng=stream.child("dropouts"))
     if stayed.size < total.least:
         raise ParameterError(
-            f"{owner}: {stayed.size} clients stayed, fewer than the {total.least} that the guarantee needs; nothing was "
-            "decoded"
+            f"{owner}: {stayed.size} clients stayed, fewer than the {total.least} that the guarantee needs; nothing "
+            "was decoded"
         )
     messages = (total.message(updates[client], rng=stream.child(int(client))) for client in stayed)
     mean = total.decode(total.add(messages)) / stayed.size

@@ -20,7 +20,7 @@ SIZE = 20_000
 def test_jobs__have_names_of_their_own_and_a_rival():
     names = [job.name for job in JOBS]
     assert len(set(names)) == len(names)
-    assert set(TOPICS) == {"noise", "local", "keystream", "locations", "estimation", "files", "fairness", "audits"}
+    assert set(TOPICS) == {"noise", "local", "keystream", "locations", "estimation", "files", "fairness", "audits", "learning"}
     assert set(QUICK) <= set(LIBRARIES)
     for job in JOBS:
         libraries = {found.library.name for found in entries(job=job.name)}
@@ -38,6 +38,16 @@ def test_locations__follow_their_law(name, library):
     found = [one for one in entries(job=name) if one.library.name == library]
     for one in found:
         assert one.check(one.setup(SIZE), SIZE) > 1e-4
+
+
+@pytest.mark.parametrize("name", ["dp-sgd-step", "banded-noise"])
+@pytest.mark.parametrize("library", ["fastdp", "numpy"])
+def test_learning__follows_its_law(name, library):
+    found = entry(name, library)
+    size = 160_000
+    assert found.check(found.setup(size), size) > 1e-4
+    wrong = found.setup(size)() * 1.1  # a mutant: a tenth more noise
+    assert found.job.judge(found.job, wrong, found.job.values(size)) < 1e-4
 
 
 @pytest.mark.parametrize("name", ["planar-laplace", "grid-geometric", "exponential-metric-200", "laplace-float64"])
