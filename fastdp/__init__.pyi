@@ -21,8 +21,8 @@ from fastdp.accounting.ledger import Ledger as Ledger
 from fastdp.accounting.sampling import sampled as sampled
 from fastdp.accounting.shuffling import shuffled as shuffled
 from fastdp.accounting.statements import RenyiPrivacy as RenyiPrivacy
-from fastdp.audits import audit as audit
 from fastdp.anonymity.anonymize import anonymize as anonymize
+from fastdp.audits import audit as audit
 from fastdp.channels import Channel as Channel
 from fastdp.errors import BudgetExceededError as BudgetExceededError
 from fastdp.errors import DomainError as DomainError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +32,8 @@ class Certificate:
     recount: dict[str, Any] | None = None
     """The figures of the output, counted from what was written; None in formats that state them before the rows."""
     written: int | None = None
+    output: Mapping[str, Any] | None = None
+    """Sizes and digests of the files, in the certificate beside them."""
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
@@ -53,6 +56,7 @@ class Certificate:
             "recount": self.recount,
             "guarantee": "none against what an adversary knows besides: k-anonymity is no differential privacy",
             "versions": {"fastdp": __version__},
+            **({} if self.output is None else {"output": dict(self.output)}),
         }
 
     def to_json(self) -> str:
@@ -62,3 +66,7 @@ class Certificate:
     def with_rows(self, rows: int | None) -> Certificate:
         """The same for another number of rows, None while it is not known."""
         return replace(self, written=rows)
+
+    def with_output(self, output: Mapping[str, Any]) -> Certificate:
+        """The same for a table that is complete: sizes and digests of its files."""
+        return replace(self, output=output)

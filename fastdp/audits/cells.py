@@ -16,7 +16,7 @@ import numpy as np
 from fastdp.errors import ParameterError
 from fastdp.kernels.audits.cells import DIGITS, fill_bins, fill_digits, most_digits
 from fastdp.kernels.fairness.cells import count_cells
-from fastdp.parallel import BLOCK, for_each_block
+from fastdp.threads import BLOCK, for_each_block
 
 OWNER = "audit"
 FINE_BINS, COARSE_BINS = 4096, 64

@@ -21,7 +21,7 @@ from fastdp.mechanisms.local.hashing import LocalHashing
 from fastdp.mechanisms.local.longitudinal import Longitudinal
 from fastdp.mechanisms.local.numeric import NumericReports
 from fastdp.mechanisms.metric.trajectory import Trajectories
-from fastdp.parallel import get_threads
+from fastdp.threads import get_threads
 
 if TYPE_CHECKING:
     from fastdp import Rng

@@ -22,9 +22,9 @@ from fastdp.laws.central.gaussian import LARGEST_SIGMA, GaussianLaw
 from fastdp.laws.central.skellam import LARGEST_TABLE, SkellamLaw
 from fastdp.learning.clipping import MOST_STEPS, ClippedSum, read_gradients
 from fastdp.learning.sampling import poisson_sample
-from fastdp.parallel import for_each_block
 from fastdp.privacy import DISTANCE, Privacy
 from fastdp.random.rng import Rng, resolve
+from fastdp.threads import for_each_block
 
 LARGEST_BITS = 62
 SPREAD = 8

@@ -26,9 +26,9 @@ from fastdp.learning.streams import (
     squared_sensitivity,
 )
 from fastdp.losses import GaussianLoss
-from fastdp.parallel import for_each_block
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, Slots, resolve
+from fastdp.threads import for_each_block
 
 GRID = 1 << 20
 """Steps of the gradients' grid within the clip."""

@@ -11,8 +11,8 @@ from fastdp.engine.runner import working_memory
 from fastdp.errors import ParameterError
 from fastdp.kernels.local.randomized_response import flip_bytes
 from fastdp.laws.coins import BITS, halves
-from fastdp.parallel import for_each_block
 from fastdp.random.rng import Rng, resolve
+from fastdp.threads import for_each_block
 
 
 def poisson_sample(count: int, rate: float, *, rng: Rng | None = None) -> np.ndarray:

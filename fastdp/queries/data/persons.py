@@ -18,9 +18,9 @@ import numpy as np
 from fastdp.kernels.persons import bounding
 from fastdp.kernels.persons.ordering import FEW, RADIX
 from fastdp.kernels.persons.parts import count_parts, scatter_rows
-from fastdp.parallel import get_threads
 from fastdp.queries.data.spill import SpillFile
 from fastdp.random.rng import Rng
+from fastdp.threads import get_threads
 
 PART_ROWS = 1 << 14
 """Rows of a part, about: its records and their copy stay in the second-level cache."""

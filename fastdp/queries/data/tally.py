@@ -9,12 +9,12 @@ import numpy as np
 
 from fastdp.kernels.persons.bounding import add_kept
 from fastdp.kernels.persons.steps import add_clamped, add_clamped_sum, add_rows
-from fastdp.parallel import get_threads
 from fastdp.queries.data.codes import IntegerTable, Table, make_table, nulls_of, words_of
 from fastdp.queries.data.keys import Keys, OneGroup
 from fastdp.queries.data.measures import Measure
 from fastdp.queries.data.persons import Limits, PersonRows
 from fastdp.random.rng import Rng
+from fastdp.threads import get_threads
 
 if TYPE_CHECKING:
     import pyarrow as pa

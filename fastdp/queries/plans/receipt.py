@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fastdp.privacy import Privacy
@@ -24,6 +24,8 @@ class ReleaseReceipt:
     unsafe: bool
     generator: str
     ledger: Mapping[str, Any] | None = None
+    output: Mapping[str, Any] | None = None
+    """Sizes and digests of the files of answers, in the receipt beside them."""
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
@@ -40,11 +42,16 @@ class ReleaseReceipt:
             "parts": [dict(part) for part in self.parts],
             "versions": versions(),
             **({} if self.ledger is None else {"ledger": dict(self.ledger)}),
+            **({} if self.output is None else {"output": dict(self.output)}),
         }
 
     def with_rows(self, rows: int | None) -> ReleaseReceipt:  # noqa: ARG002 - the number of rows is a secret
         """The same: a receipt of a release says nothing of the data."""
         return self
+
+    def with_output(self, output: Mapping[str, Any]) -> ReleaseReceipt:
+        """The same for answers that are complete: sizes and digests of their files."""
+        return replace(self, output=output)
 
     def to_json(self) -> str:
         """The same as text."""

@@ -102,7 +102,7 @@ def test_values_of_equal_counts__are_one_entry(size):
     channel = KRRChannel(size, 0.4, 0.6 / (size - 1))
     counts = np.random.default_rng(3).integers(0, 9, (4, size)).astype(float) + 40 * (np.arange(size) < 2)
     problem = Problem("test", [(channel, counts[0])])
-    alike, plain = rows_of(problem, [counts]), Rows(problem, [counts])
+    alike, plain = rows_of(problem, [counts]), CountRows(problem, [counts])
     assert (alike.shares.shape[1] < size) == (size > LARGEST_APART)
     for wanted in ((0, 1, 7, 40), None):
         paths = accelerated_steps(alike, wanted=wanted), accelerated_steps(plain, wanted=wanted)
