@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 import fastdp as fd
 from fastdp.channels import GridChannel
-from fastdp.cli import people
+from fastdp.cli.demo import people
 from fastdp.cli.demo import _compare
 from fastdp.locations import Grid, heat_map, survey
 from fastdp.mechanisms.local.numeric import MeanReports

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from fastdp.cli.people import Truth
+    from fastdp.cli.demo.people import Truth
     from fastdp.plans.plan import Plan
     from fastdp.tables.estimating.results import TableEstimate
 
@@ -53,7 +53,7 @@ def command(rows: int, threads: int | None, keep: str | None, *, dry_run: bool, 
     """
     from fastdp import set_threads
     from fastdp.accounting.ledger import Ledger
-    from fastdp.cli import people
+    from fastdp.cli.demo import people
     from fastdp.cli.budget import bars, describe
     from fastdp.cli.files import write_together
     from fastdp.cli.plan import show as show_plan
@@ -143,7 +143,7 @@ def _compile(plan: Plan, *, quiet: bool) -> None:
     import pyarrow as pa
     from rich.console import Console
 
-    from fastdp.cli import people
+    from fastdp.cli.demo import people
     from fastdp.tables.estimate import estimate_table
     from fastdp.tables.sanitize import sanitize
 
