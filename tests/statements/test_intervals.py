@@ -15,8 +15,7 @@ from scipy.stats import binom
 
 import fastdp as fd
 from fastdp.channels import GridChannel
-from fastdp.cli.demo import people
-from fastdp.cli.demo import _compare
+from fastdp.cli.demo import _compare, people
 from fastdp.locations import Grid, heat_map, survey
 from fastdp.mechanisms.local.numeric import MeanReports
 from fastdp.mechanisms.registry import rows
