@@ -112,6 +112,6 @@ def test_demo__that_is_interrupted_leaves_no_partial_table(tmp_path, monkeypatch
         raise KeyboardInterrupt
 
     real = demo.batches
-    monkeypatch.setattr("fastdp.cli.demo.people.batches", lambda rows: real(rows) if rows <= 1000 else interrupted(rows))
+    monkeypatch.setattr(demo, "batches", lambda rows: real(rows) if rows <= 1000 else interrupted(rows))
     assert call("demo", "--rows", "5000", "--keep", tmp_path).exit_code == 130
     assert not list(tmp_path.iterdir())
