@@ -1,4 +1,4 @@
-"""Old names of keyword arguments: accepted for one version, with a DeprecationWarning."""
+"""Old names of keyword arguments and fields: accepted for one version, with a DeprecationWarning."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -36,6 +37,49 @@ def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return call
 
     return decorate
+
+
+def renamed_fields(**names: str) -> Callable[[type[T]], type[T]]:
+    """Class decorator that takes and reads each old name of a field as its new one, with a warning.
+
+    Parameters
+    ----------
+    **names
+        The new name of each old field, ``old="new"``.
+
+    >>> from dataclasses import dataclass
+    >>> @renamed_fields(confidence="level")
+    ... @dataclass
+    ... class Width:
+    ...     level: float
+    >>> Width(level=0.75)
+    Width(level=0.75)
+    """
+
+    def decorate(kind: type[T]) -> type[T]:
+        make: Callable[..., None] = kind.__init__
+
+        @functools.wraps(make)
+        def init(self: T, *args: object, **kwargs: object) -> None:
+            for old in names.keys() & kwargs.keys():
+                _move(kind.__name__, kwargs, old, names[old])
+            make(self, *args, **kwargs)
+
+        kind.__init__ = init  # type: ignore[method-assign,assignment]
+        for old, new in names.items():
+            setattr(kind, old, _old_field(kind.__name__, old, new))
+        return kind
+
+    return decorate
+
+
+def _old_field(owner: str, old: str, new: str) -> property:
+    def read(self: object) -> object:
+        message = f"{owner}: the field {old!r} is called {new!r} now; the old one goes with the next version"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return getattr(self, new)
+
+    return property(read, doc=f"The old name of `{new}`; it goes with the next version.")
 
 
 def _move(owner: str, given: dict[str, object], old: str, new: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import fastdp as fd
 from fastdp.renamed import renamed
+from fastdp.tables.estimating.results import ColumnEstimate
 
 
 @renamed(confidence="level", iterations="max_iterations")
@@ -55,3 +56,10 @@ def test_radius__takes_a_level():
         with pytest.warns(DeprecationWarning, match="radius: the keyword 'confidence'"):
             old = mechanism.radius(confidence=0.95)
         assert old == mechanism.radius(level=0.95) == mechanism.radius(0.95)
+
+
+def test_confidence__is_the_old_name_of_an_estimates_level():
+    """It is read for one version, with a warning."""
+    found = ColumnEstimate("x", "krr", "shares", 10, 0.95, "by hand", ())
+    with pytest.warns(DeprecationWarning, match="ColumnEstimate: the field 'confidence' is called 'level'"):
+        assert found.confidence == found.level == 0.95

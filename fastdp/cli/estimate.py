@@ -124,8 +124,8 @@ def _explain(source: str, plan: Plan | None, columns: tuple[str, ...], *, as_jso
     opened, subjects, skipped = open_subjects(source, plan, columns, **options)
     estimated = {subject.name: str(subject.part.given["mechanism"]) for subject in subjects}
     if as_json:
-        said = {"rows": opened.rows, "estimated": estimated, "skipped": skipped}
-        click.echo(json.dumps(said, indent=2, ensure_ascii=False))
+        shown = {"rows": opened.rows, "estimated": estimated, "skipped": skipped}
+        click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
         return
     for name, mechanism in estimated.items():
         click.echo(f"{visible_text(name)}: estimated from {mechanism} reports")

@@ -113,16 +113,16 @@ def fill_standard_streams() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - until the process ends
 
 
-def _end(said: str, code: int) -> NoReturn:
-    click.echo(f"fastdp: {said}", err=True)
+def _end(message: str, code: int) -> NoReturn:
+    click.echo(f"fastdp: {message}", err=True)
     sys.exit(code)
 
 
 def in_one_line(error: click.ClickException) -> str:
     """What was wrong with a call, and where to read how it is right."""
-    said = " ".join(error.format_message().split())
+    message = " ".join(error.format_message().split())
     context = getattr(error, "ctx", None)
-    return said if context is None else f"{said.rstrip('.')}; see {context.command_path} --help"
+    return message if context is None else f"{message.rstrip('.')}; see {context.command_path} --help"
 
 
 def explain(error: Exception) -> tuple[str, int]:

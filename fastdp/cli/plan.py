@@ -140,5 +140,5 @@ def show(plan: Plan) -> None:
     for line in lines:
         click.echo("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
     click.echo()
-    for said in explain_total(plan):
-        click.echo(visible_text(said))
+    for total in explain_total(plan):
+        click.echo(visible_text(total))

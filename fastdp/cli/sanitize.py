@@ -113,8 +113,8 @@ def _explain(job: Any, *, as_json: bool) -> None:
     from fastdp.plans.guarantee import describe_guarantee
 
     if as_json:
-        said = {"rows": job.source.rows, "guarantee": describe_guarantee(job.plan)}
-        click.echo(json.dumps(said, indent=2, ensure_ascii=False))
+        shown = {"rows": job.source.rows, "guarantee": describe_guarantee(job.plan)}
+        click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
     else:
         from fastdp.cli.plan import show
 

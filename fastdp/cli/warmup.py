@@ -44,7 +44,7 @@ def command(*, dry_run: bool, as_json: bool, quiet: bool) -> None:
             progress.advance(task)
     folder, seconds = cache_folder(), time.perf_counter() - started
     if as_json:
-        said = {"kernels": names, "seconds": seconds, "folder": None if folder is None else str(folder)}
-        click.echo(json.dumps(said, indent=2))
+        shown = {"kernels": names, "seconds": seconds, "folder": None if folder is None else str(folder)}
+        click.echo(json.dumps(shown, indent=2))
     where = f"cached in {folder}" if folder else "for this process only: no folder to cache in"
     console.print(f"{len(work)} kernels ready in {seconds:.1f} s, {where}", highlight=False)

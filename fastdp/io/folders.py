@@ -1,7 +1,7 @@
 """Folders of Parquet files, in and out.
 
 Files are read in the order of their names, as if they were one. What is written are parts of a fixed number of rows,
-numbered: neither the names nor the sizes of the files that came in are told.
+numbered: neither the names nor the sizes of the input files are revealed.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def open_source(
 ) -> Source:
     """Any supported table, reader, file or folder of Parquet files; "-" is standard input.
 
-    The format of a file is told by its first bytes, else by its ending; ``input_format`` says it where neither does.
+    The format of a file is detected from its first bytes, else from its extension; ``input_format`` names it otherwise.
     A format without types, CSV, asks ``types`` for those of its columns; others are text there. Errors, now and while
     it is read, name the ``owner`` of the operation.
     """

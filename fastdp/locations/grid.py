@@ -217,16 +217,18 @@ class Grid:
         return out
 
     def inside(self, x: Column, y: Column) -> np.ndarray:
-        """Which points are inside.
+        """Which points are inside; ``x`` and ``y`` as in `cells`.
 
         Parameters
         ----------
-        x, y
-            Coordinates of the points, in the grid's unit.
+        x
+            First coordinates of the points.
+        y
+            Second coordinates.
         """
         x, y = _flat(x, y)
-        out = np.empty(x.size, np.bool_)
         refuse_nan("Grid", x, y)
+        out = np.empty(x.size, np.bool_)
         mark_inside(x, y, *self._frame(), out)
         return out
 

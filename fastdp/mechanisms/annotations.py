@@ -1,4 +1,4 @@
-"""What type checkers are told of a mechanism: parameters that are normalised when it is made, and its `randomize`.
+"""Annotations of mechanisms for type checkers: parameters that are normalised when it is made, and its `randomize`.
 
 At run time a mechanism is a plain frozen dataclass and its `randomize` a plain method: nothing here costs a call.
 """

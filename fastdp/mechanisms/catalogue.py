@@ -150,7 +150,10 @@ METRIC = (
     ),
     _row(
         "metric", "blahut_arimoto", "BlahutArimoto", "codes",
-        Word("blahut_arimoto", ("beta", "prior", "distance", "iterations")),
+        Word(
+            "blahut_arimoto", ("beta", "prior", "distance", "iterations"),
+            parameters={"iterations": "max_iterations"},
+        ),
         warmup=(Warmup({"beta": 1.0, "prior": [1, 2, 1], "distance": _LINE}),),
     ),
     _row(

@@ -28,6 +28,8 @@ class Word:
     name: str
     keys: tuple[str, ...] = ("epsilon",)
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Parameters that are not called as the key is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,20 +184,20 @@ def _read_columns(
     owner: str, columns: tuple[str, ...], given: Mapping[str, Any]
 ) -> tuple[tuple[Domain, ...], tuple[Policies, ...]]:
     """The domain of each column, and what becomes of values outside it."""
-    said = given.get("domains")
+    declared = given.get("domains")
     if len(columns) < 2:
         raise ParameterError(f"{owner}: a group is of two or more columns")
-    if not isinstance(said, Mapping):
+    if not isinstance(declared, Mapping):
         raise ParameterError(f"{owner}: give domains, the values of each column; they are declared, never inferred")
-    for name in said:
+    for name in declared:
         if name not in columns:
             raise ParameterError(f"{owner}: domains: {unknown('column', name, columns)}")
     domains, policies = [], []
     for name in columns:
-        if name not in said:
+        if name not in declared:
             raise ParameterError(f"{owner}: domains lack column {name!r}; they are declared, never inferred")
         place = f"{owner}, column {name!r}"
-        domains.append(Domain.read(place, said[name]))
+        domains.append(Domain.read(place, declared[name]))
         policies.append(Policies.read(place, given, domain=domains[-1]))
     return tuple(domains), tuple(policies)
 

@@ -207,7 +207,7 @@ def _text_type(spec: Spec, *, labelled: bool) -> pa.DataType:
 
 
 def build(owner: str, spec: Spec, name: str, parameters: Mapping[str, Any]) -> Any:
-    """The mechanism; what is wrong with its parameters is said in the plan's name."""
+    """The mechanism; errors of its parameters name the plan."""
     try:
         return spec.build(**parameters)
     except FastDPError as error:

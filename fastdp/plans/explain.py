@@ -42,29 +42,29 @@ def as_data(plan: Plan) -> dict[str, Any]:
     """The guarantee as a receipt states it, with the error to expect of every column and group."""
     from fastdp.plans.guarantee import describe_guarantee, describe_privacy
 
-    said = describe_guarantee(plan)
+    described = describe_guarantee(plan)
     composed = compose_record(plan)
     if composed is not None:
-        said["composed"] = describe_privacy(composed)
-    parts = [*said["columns"].values(), *said.get("groups", ())]
+        described["composed"] = describe_privacy(composed)
+    parts = [*described["columns"].values(), *described.get("groups", ())]
     for part, line in zip(parts, explain(plan), strict=True):
         if line.error:
             part["error_within_95_percent"] = line.error
-    return said
+    return described
 
 
 def explain_total(plan: Plan) -> list[str]:
     """What a whole record is guaranteed: the sum, then every metric column and group by itself."""
     total = plan.privacy
-    said = []
+    lines = []
     if total.record is not None:
-        said.append(f"one record: {in_words(total.record)}, local differential privacy")
+        lines.append(f"one record: {in_words(total.record)}, local differential privacy")
         composed = compose_record(plan)
         if composed is not None:
-            said.append(f"one record, all columns composed: {in_words(composed)}")
+            lines.append(f"one record, all columns composed: {in_words(composed)}")
     for name, privacy in total.metric.items():
-        said.append(f"{name}: {in_words(privacy)} ({privacy.kind}), not in the sum")
-    return said or ["no column is randomized: nothing is guaranteed"]
+        lines.append(f"{name}: {in_words(privacy)} ({privacy.kind}), not in the sum")
+    return lines or ["no column is randomized: nothing is guaranteed"]
 
 
 def compose_record(plan: Plan) -> Privacy | None:
@@ -100,7 +100,7 @@ def _by_distance(privacy: MetricPrivacy) -> str:
 
 def _line(part: PlanPart) -> ExplainedLine:
     if part.privacy is None:
-        said = "public, as it is" if part.action == "keep" else "not in the output"
-        return ExplainedLine(part.name, part.action, said, "")
+        fate = "public, as it is" if part.action == "keep" else "not in the output"
+        return ExplainedLine(part.name, part.action, fate, "")
     guarantee = in_words(part.privacy) + SHOWN.get(part.nulls, "")
     return ExplainedLine(part.name, str(part.given["mechanism"]), guarantee, part.expected_error)

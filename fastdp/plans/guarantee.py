@@ -48,5 +48,5 @@ def describe_part(part: PlanPart) -> dict[str, Any]:
     """What becomes of a column or group, and what that guarantees."""
     if part.privacy is None:
         return {"action": part.action}
-    said = {"action": part.action, "mechanism": type(part.mechanism).__name__}
-    return said | describe_privacy(part.privacy) | ({"nulls": SHOWN[part.nulls]} if part.nulls in SHOWN else {})
+    stated = {"action": part.action, "mechanism": type(part.mechanism).__name__}
+    return stated | describe_privacy(part.privacy) | ({"nulls": SHOWN[part.nulls]} if part.nulls in SHOWN else {})

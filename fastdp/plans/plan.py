@@ -188,8 +188,8 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan in its own words, as its TOML would be read."""
-        said: dict[str, Any] = {"columns": {name: deepcopy(entry.given) for name, entry in self.columns.items()}}
-        return said | ({"groups": [deepcopy(group.given) for group in self.groups]} if self.groups else {})
+        plain: dict[str, Any] = {"columns": {name: deepcopy(entry.given) for name, entry in self.columns.items()}}
+        return plain | ({"groups": [deepcopy(group.given) for group in self.groups]} if self.groups else {})
 
     def __eq__(self, other: object) -> bool:
         """Whether both say the same, in whatever order they name columns."""
@@ -199,8 +199,8 @@ class Plan:
         return hash(frozenset(self.names))
 
     def __reduce__(self) -> Any:
-        said = self.to_dict()
-        return Plan, (said["columns"], said.get("groups", ()), self.ledger)
+        plain = self.to_dict()
+        return Plan, (plain["columns"], plain.get("groups", ()), self.ledger)
 
 
 def _read_entries(columns: Any) -> dict[str, ColumnEntry]:

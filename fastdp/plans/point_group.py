@@ -120,16 +120,16 @@ def _read_coordinates(owner: str, first: str, second: str, given: Mapping[str, A
     if places.is_globe(second, first):
         raise ParameterError(f"{owner}: name the latitude first, then the longitude")
     if "coordinates" in given:
-        said: Any = validation.one_of(owner, "coordinates", given["coordinates"], ("latlon", "plane"))
+        kind: Any = validation.one_of(owner, "coordinates", given["coordinates"], ("latlon", "plane"))
     elif "origin" in given or places.is_globe(first, second):
-        said = "latlon"
+        kind = "latlon"
     elif places.is_plane(first, second):
-        said = "plane"
+        kind = "plane"
     else:
         raise ParameterError(
             f'{owner}: say coordinates = "latlon" (degrees) or "plane" (lengths); the names of the columns do not tell'
         )
-    if said == "plane":
+    if kind == "plane":
         if "origin" in given:
             raise ParameterError(f"{owner}: origin is for latitudes and longitudes")
         if "unit" not in given:
@@ -138,7 +138,7 @@ def _read_coordinates(owner: str, first: str, second: str, given: Mapping[str, A
         raise ParameterError(
             f"{owner}: region is around an origin; give origin = [latitude, longitude], a public place"
         )
-    return said  # type: ignore[no-any-return]
+    return kind  # type: ignore[no-any-return]
 
 
 def _read_epsilon(owner: str, given: Mapping[str, Any], coordinates: str) -> tuple[str, float, float]:

@@ -87,7 +87,7 @@ class Policies:
 
     @property
     def for_mechanism(self) -> Nulls:
-        """What a mechanism is told: nulls of rows that are to go stay until then, so that every row has its slot."""
+        """The mechanism's policy on nulls: rows to be dropped stay until then, so that every row has its slot."""
         return "public" if self.nulls in {"public", "drop"} else "error"
 
     def settle(self, values: pa.Array, rng: Rng) -> pa.Array:

@@ -37,6 +37,7 @@ class Spec:
     keys: tuple[str, ...] = ("epsilon",)
     whole: bool = False
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
     all_keys: tuple[str, ...] = field(init=False)
     """Every key of a plan's entry."""
     declared: tuple[str, ...] = field(init=False)
@@ -51,11 +52,12 @@ class Spec:
     def build(self, **parameters: Any) -> Any:
         """The mechanism with these parameters."""
         home = importlib.import_module(self.module)
-        return getattr(home, self.name)(**parameters, **self.fixed)
+        named = {self.parameters.get(key, key): value for key, value in parameters.items()}
+        return getattr(home, self.name)(**named, **self.fixed)
 
 
 MECHANISMS: Mapping[str, Spec] = {
-    word.name: Spec(row.module, row.name, row.takes, word.keys, row.whole, word.fixed)
+    word.name: Spec(row.module, row.name, row.takes, word.keys, row.whole, word.fixed, word.parameters)
     for row in rows()
     for word in row.words
 }

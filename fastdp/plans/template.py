@@ -65,7 +65,7 @@ def _point(latitude: str, longitude: str) -> str:
             "[[groups]]",
             f"columns = [{columns}]",
             'mechanism = "planar_laplace"',
-            'epsilon = "ln(2)/500m"    # per distance (d-privacy): points 500 m apart are told apart by a factor of 2',
+            'epsilon = "ln(2)/500m"    # per distance (d-privacy): points 500 m apart differ by a factor of 2',
             "origin = [48.85, 2.35]    # a public place nearby; without one each point draws its own, at a small cost",
         )
     )

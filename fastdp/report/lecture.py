@@ -69,8 +69,8 @@ def calibration(result: CityResult) -> list[str]:
 
 
 def winners(results: Sequence[CityResult]) -> list[str]:
-    """A sentence per city and way to restore."""
-    said = []
+    """A sentence per city and estimator."""
+    sentences = []
     for result in results:
         for rule in ("noisy", "ibu", "default"):
             planar, krr = (result.mean(name, rule) for name in ("planar", "krr"))
@@ -80,8 +80,8 @@ def winners(results: Sequence[CityResult]) -> list[str]:
                     continue
                 first, second = ("planar Laplace", b / a) if a < b else ("k-RR", a / b)
                 parts.append(f"{first} wins in {measure} by a factor of {second:.2f}")
-            said.append(f"{result.city.name}, {RULES[rule]}: {'; '.join(parts)}.")
-    return said
+            sentences.append(f"{result.city.name}, {RULES[rule]}: {'; '.join(parts)}.")
+    return sentences
 
 
 def numbers(results: Sequence[CityResult]) -> tuple[list[str], list[list[str]]]:

@@ -39,8 +39,8 @@ def ledger_page(ledger: Ledger) -> str:
 
 
 def _raise_note(entry: Entry) -> str:
-    said = visible_text(str(entry.body["because"]))
-    return paragraph(f"The limit was raised at entry {entry.number}, {entry.body['time']}: {said}", "loud")
+    text = visible_text(str(entry.body["because"]))
+    return paragraph(f"The limit was raised at entry {entry.number}, {entry.body['time']}: {text}", "loud")
 
 
 def _budget(ledger: Ledger) -> list[str]:
@@ -70,12 +70,12 @@ def _accounts(ledger: Ledger) -> list[str]:
 def bar(part: int, whole: int, label: str) -> str:
     """What was spent in red, what is left in green, and the share in digits."""
     share = min(part / whole, 1.0)
-    said = escape(f"{part / whole:.1%} {visible_text(label)} spent", quote=True)
+    text = escape(f"{part / whole:.1%} {visible_text(label)} spent", quote=True)
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" role="img" aria-label="{said}">'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" role="img" aria-label="{text}">'
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{LEFT}"/>'
         f'<rect width="{WIDTH * share:.2f}" height="{HEIGHT}" fill="{SPENT}"/></svg>'
-        f"<p>{said}</p>"
+        f"<p>{text}</p>"
     )
 
 

@@ -15,14 +15,14 @@ SMALLEST = 320
 
 
 def colours(shares: np.ndarray, top: float) -> np.ndarray:
-    """Red, green and blue of each cell; by the square root of its part of ``top``, so that small ones can be told."""
+    """Red, green and blue of each cell; by the square root of its part of ``top``, so that small ones show."""
     part = np.sqrt(np.clip(shares / top if top > 0 else shares * 0.0, 0.0, 1.0)) * (len(STOPS) - 1)
     places, stops = np.arange(len(STOPS)), np.array(STOPS, np.float64)
     return np.stack([np.interp(part, places, stops[:, k]) for k in range(3)], axis=-1).round().astype(np.uint8)
 
 
 def map_address(shares: np.ndarray, top: float) -> str:
-    """The map as an image's address; no cell above ``top`` can be told from it."""
+    """The map as an image's address; cells above ``top`` all look alike."""
     times = max(1, SMALLEST // max(shares.shape))
     return png_address(np.repeat(np.repeat(colours(shares, top), times, axis=0), times, axis=1))
 

@@ -173,7 +173,7 @@ def _guarantee(found: Survey) -> list[str]:
             [f"{times:g}", rounding.digits_up(rounding.float_up(Fraction(cost) * times))] for times in (1, 2, 4, 10)
         ]
         parts += [
-            paragraph("Distances are between the middles of cells; places in one cell cannot be told apart at all."),
+            paragraph("Distances are between the middles of cells; places in one cell cannot be distinguished at all."),
             table(["distance of two cells, in cells", "epsilon"], rows),
         ]
     parts.append(

@@ -38,7 +38,7 @@ METRICS = [
     Metric(
         "blahut-arimoto",
         lambda e: fd.BlahutArimoto(
-            prior=PRIOR, distance=plane(*SHAPE), beta=e / 2 if isinstance(e, float) else e, iterations=4
+            prior=PRIOR, distance=plane(*SHAPE), beta=e / 2 if isinstance(e, float) else e, max_iterations=4
         ),
         tight=False,
     ),

@@ -16,7 +16,7 @@ SIZE = 25
 
 
 def start(beta: float) -> fd.BlahutArimoto:
-    return fd.BlahutArimoto(prior=np.ones(SIZE), distance=plane(5, 5), beta=beta, iterations=20, unit="km")
+    return fd.BlahutArimoto(prior=np.ones(SIZE), distance=plane(5, 5), beta=beta, max_iterations=20, unit="km")
 
 
 def off(mechanism, known, prior) -> float:

@@ -99,13 +99,13 @@ def command(rows: int, threads: int | None, keep: str | None, *, dry_run: bool, 
         budget, left = describe(ledger), bars(ledger, "people.ledger")
     lines = _compare(found, truth, seen)
     if as_json:
-        said = {
+        shown = {
             "rows": receipt.rows,
             "seconds": {"sanitize": seconds, "estimate": restored},
             "columns": lines,
             "budget": budget,
         }
-        click.echo(json.dumps(said, indent=2))
+        click.echo(json.dumps(shown, indent=2))
         return
     click.echo()
     _show(lines, truth.rows)

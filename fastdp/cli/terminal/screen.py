@@ -33,14 +33,14 @@ def progress(*, quiet: bool, doing: str = "") -> Iterator[Update]:
 
         def update(done: int, total: int | None) -> None:
             end_if_asked()
-            said = f"{done:,}" if total is None else f"{done:,} of {total:,}"
-            shown.update(task, completed=done, total=total, description=f"{doing} {said}".lstrip())
+            progress_text = f"{done:,}" if total is None else f"{done:,} of {total:,}"
+            shown.update(task, completed=done, total=total, description=f"{doing} {progress_text}".lstrip())
 
         yield update
 
 
 def has_colour(stream: IO[str]) -> bool:
-    """Whether to colour what goes there: a terminal that is not dumb, and nobody said NO_COLOR."""
+    """Whether to colour what goes there: a terminal that is not dumb, where NO_COLOR is not set."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

@@ -76,17 +76,17 @@ def maximise(
         if found is not None:
             return found
     exact = method == "em" and limit is not None
-    told = None
+    report = None
     if callback is not None:
 
-        def told(iteration: int, best: np.ndarray, gap: float, likelihood: float) -> None:
+        def report(iteration: int, best: np.ndarray, gap: float, likelihood: float) -> None:
             callback(iteration, best, gap, likelihood * problem.n)
 
     run = Run(
         problem,
         tolerance=-1.0 if exact else tolerance,
         limit=None if exact else limit or MOST_EVALUATIONS,
-        callback=told,
+        callback=report,
         progress=progress,
     )
     name = {"em": "EM", "nesterov": "accelerated first order"}.get(method, "accelerated first and second order")

@@ -21,7 +21,7 @@ MANY_STEPS = 2.0**20
 
 @dataclass(frozen=True, slots=True)
 class GaussianAim:
-    """One of the three ways to ask; ``parameter`` is epsilon, rho or the scale."""
+    """A request for Gaussian noise, of one of three kinds; ``parameter`` is epsilon, rho or the scale."""
 
     kind: Literal["epsilon", "rho", "scale"]
     parameter: float | PerRecord

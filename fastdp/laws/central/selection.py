@@ -48,7 +48,7 @@ class SelectionLaw:
 
     @property
     def buckets(self) -> int:
-        """How many buckets of gaps are told apart; the last one holds all gaps beyond."""
+        """The number of buckets of gaps; the last one holds all gaps beyond."""
         width = float(self.rate.exact * 2**self.shift)
         return min(BUCKETS, math.ceil(NEGLIGIBLE_BITS * math.log(2) / width)) + 1
 

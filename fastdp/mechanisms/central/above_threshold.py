@@ -73,11 +73,11 @@ class AboveThreshold(Mechanism):
     def __post_init__(self) -> None:
         owner = "AboveThreshold"
         epsilon = validation.positive(owner, "epsilon", self.epsilon)
-        sensitivity = validation.positive(owner, "sensitivity", self.sensitivity)
-        positives = validation.positive_integer(owner, "positives", self.positives)
         threshold = validation.as_float(self.threshold)
         if not math.isfinite(threshold):
             raise ParameterError(f"{owner}: threshold must be a finite number, got {self.threshold!r}")
+        sensitivity = validation.positive(owner, "sensitivity", self.sensitivity)
+        positives = validation.positive_integer(owner, "positives", self.positives)
         if not isinstance(self.monotone, bool):
             raise ParameterError(f"{owner}: monotone must be True or False, got {self.monotone!r}")
         moves = positives * (1 if self.monotone else 2)

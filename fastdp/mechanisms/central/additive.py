@@ -285,7 +285,7 @@ def by_distance(mechanism: Additive, **stated: Any) -> MetricPrivacy:
 
 
 def check_boundary(owner: str, boundary: str, bounds: tuple[float, float] | None, *, is_each: bool) -> None:
-    """A way to treat the bounds needs bounds; drawing until inside needs one law for all records."""
+    """Folding and resampling need bounds; resampling needs one law for all records."""
     validation.one_of(owner, "boundary", boundary, BOUNDARIES)
     if bounds is None and boundary != "clamp":
         raise ParameterError(f'{owner}: boundary="{boundary}" needs bounds')

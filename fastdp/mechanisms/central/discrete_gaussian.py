@@ -60,8 +60,8 @@ class DiscreteGaussian(GaussianNoise, IntegerNoise):
     bounds: OptionalIntegers = UNSET
 
     def __post_init__(self) -> None:
-        owner = "DiscreteGaussian"
         aim, sensitivity, bounds, arrays = self._ask()
+        owner = type(self).__name__
         if arrays is None:
             steps: Any = sensitivity
             law: Any = GaussianLaw.of_sigma(aim.sigma_in_steps(steps, 1.0), owner)

@@ -56,20 +56,11 @@ class Geometric(LaplaceNoise, IntegerNoise):
     boundary: Boundary = "clamp"
 
     def __post_init__(self) -> None:
-        owner = "Geometric"
         asked, bounds = self._ask()
-        calibrate = self._calibrate_each if asked.is_each else self._calibrate
-        law = calibrate(owner, asked, bounds)
+        law = (self._calibrate_each if asked.is_each else self._calibrate)("Geometric", asked, bounds)
         scale = asked.scale(PerRecord(1 / law.rates) if asked.is_each else 1 / float(unconditioned(law).rate.exact))
-        set_fields(
-            self,
-            epsilon=asked.epsilon,
-            sensitivity=asked.sensitivity,
-            scale=scale,
-            bounds=bounds,
-            _law=law,
-            _steps=asked.sensitivities,
-        )
+        parameters = {"epsilon": asked.epsilon, "sensitivity": asked.sensitivity, "scale": scale, "bounds": bounds}
+        set_fields(self, **parameters, _law=law, _steps=asked.sensitivities)
 
     def _calibrate(self, owner: str, asked: PureParameters, bounds: Any) -> Any:
         epsilon, steps = asked.epsilons, asked.sensitivities

@@ -55,7 +55,7 @@ class TableCounts(dict[str, Counts]):
 
 
 class Attributes(Mechanism):
-    """What the three ways share: a protocol for each attribute, and tables in and out.
+    """What the three mechanisms share: a protocol for each attribute, and tables in and out.
 
     A table is a pyarrow Table or RecordBatch, a pandas or polars DataFrame, or a dict of columns; the same kind comes
     back, with one column of reports per attribute. Anything else with an arrow stream gives a pyarrow Table. Columns

@@ -373,16 +373,17 @@ class Hybrid(MeanReports):
 
     Parameters
     ----------
-    epsilon, bounds
-        As in `Duchi`.
+    epsilon
+        The privacy of one report; above 0.61 it also decides how often a report is by the window.
+    bounds
+        The interval (low, high) that values are clamped to; public.
 
     >>> import fastdp as fd
     >>> from fastdp.mechanisms.local.numeric import Hybrid
-    >>> mechanism = Hybrid(epsilon=1.0, bounds=(0, 100))
-    >>> round(mechanism.share, 3)
-    0.393
-    >>> mechanism.randomize([20.0, 30.0, 70.0], rng=fd.Rng.unsafe_seed(7))
+    >>> Hybrid(epsilon=1.0, bounds=(0, 100)).randomize([20.0, 30.0, 70.0], rng=fd.Rng.unsafe_seed(7))
     [-93.19155862..., 241.41947348..., 158.19767070...]
+    >>> round(Hybrid(epsilon=1.0, bounds=(0, 100)).share, 3)
+    0.393
     """
 
     bounds: Pair

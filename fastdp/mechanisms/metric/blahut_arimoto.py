@@ -14,15 +14,17 @@ from fastdp.mechanisms.annotations import NumberMatrix, NumberVector, computed, 
 from fastdp.mechanisms.base import set_fields
 from fastdp.mechanisms.metric.exponential import DistanceMatrix, read_distance
 from fastdp.mechanisms.metric.finite import read_prior
+from fastdp.renamed import renamed_fields
 from fastdp.typing import Numbers
 
 
+@renamed_fields(iterations="max_iterations")
 @frozen(eq=False)
 class BlahutArimoto(DistanceMatrix):
     """Report y instead of x with probability proportional to q(y) e**(-beta d(x, y)), q the reports' own distribution.
 
     The fixed point has the least mutual information between values and reports among all mechanisms with its expected
-    distance under ``prior``. It is found by alternating q and the mechanism, from a uniform q, so many ``iterations``.
+    distance under ``prior``. It is found by alternating q and the mechanism, from a uniform q ``max_iterations`` times.
     2 beta-d-private at most; `privacy` states what it is. The prior is public, or an estimate from private reports:
     `privic` alternates the two. Counts are divided by their sum.
 
@@ -36,7 +38,7 @@ class BlahutArimoto(DistanceMatrix):
         The matrix of distances between values.
     beta
         The trade-off between leakage and distance: reports are at most 2 * beta-d-private.
-    iterations
+    max_iterations
         The number of iterations.
     unit
         The unit of distance, for the guarantee's text.
@@ -50,7 +52,7 @@ class BlahutArimoto(DistanceMatrix):
     prior: NumberVector
     distance: NumberMatrix
     beta: float
-    iterations: int = 10
+    max_iterations: int = 10
     unit: str = "unit"
     _shares: list[list[int]] = computed(compare=True)
     _channel: DenseChannel = computed(compare=True)
@@ -61,8 +63,8 @@ class BlahutArimoto(DistanceMatrix):
         distance = read_distance(owner, self.distance)
         prior = read_prior(owner, self.prior, len(distance))
         beta = validation.positive(owner, "beta", self.beta)
-        iterations = validation.positive_integer(owner, "iterations", self.iterations)
-        set_fields(self, prior=prior, distance=distance, beta=beta, iterations=iterations)
+        iterations = validation.positive_integer(owner, "max_iterations", self.max_iterations)
+        set_fields(self, prior=prior, distance=distance, beta=beta, max_iterations=iterations)
         with np.errstate(over="ignore"):
             kernel = np.exp(-beta * distance)
         reports = np.full(len(prior), 1 / len(prior))

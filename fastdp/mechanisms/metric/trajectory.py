@@ -90,7 +90,7 @@ def _open_latlon(owner: str, mechanism: PlanarLaplace, latitude: Column, longitu
 
 
 class Trajectories(Mechanism):
-    """What all ways to report a trajectory share."""
+    """Mechanisms that report trajectories: reading, composition and reports."""
 
     __slots__ = ()
     mechanism: PlanarLaplace

@@ -22,7 +22,7 @@ ranges that are reported as cells, evenly filled, the model itself would be wron
 CHECKED = 512
 """Values for which intervals are made to hold."""
 GROUPED = 64
-"""Ranges of results, about, that are told apart."""
+"""About how many ranges of results are counted separately."""
 QUARTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
 CERTIFIED = "certified bounds, no assumption on the distribution"
 

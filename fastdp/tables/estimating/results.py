@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from fastdp.renamed import renamed_fields
 from fastdp.results import Result
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class Line:
         return str(self.value)
 
 
+@renamed_fields(confidence="level")
 @dataclass(frozen=True, slots=True)
 class ColumnEstimate(Result):
     """The estimate of one column from ``reports`` reports, at one level of confidence for each line by itself."""
@@ -88,15 +89,6 @@ class ColumnEstimate(Result):
     def _shows_values(self) -> bool:
         """Whether the numbers that are estimated are values of the column, and not shares."""
         return self.ticks is not None and self.kind in {"mean", "quartiles"}
-
-    @property
-    def confidence(self) -> float:
-        """The old name of `level`; it goes with the next version."""
-        message = (
-            "ColumnEstimate: the field 'confidence' is called 'level' now; the old name goes with the next version"
-        )
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return self.level
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it; a number that is not known is null."""

@@ -131,7 +131,7 @@ def once(plan: Plan, source: Source, rng: Rng) -> dict[str, Any]:
     """What tells a redo that is identical to the byte: the plan's digest, the input's identity, the key's id.
 
     The last two are keyed by the job's own random key, so that nobody who reads the ledger learns a thing about the
-    input, and are never the same again unless the key is. The input is told by size, time and number of its file.
+    input, and are never the same again unless the key is. The input is identified by size, time and number of its file.
     """
     from fastdp.accounting.ledger.events import digest
 

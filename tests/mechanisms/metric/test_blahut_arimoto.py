@@ -36,7 +36,7 @@ def test_epsilon__is_the_published_one(city, beta, epsilon):
     points = np.loadtxt(Path(folder) / f"{city}.csv", delimiter=",", skiprows=2)
     counts = np.histogram2d(points[:, 0], points[:, 1], (latitudes, longitudes))[0][::-1]
     assert counts.sum() == n
-    mechanism = BlahutArimoto(prior=counts.reshape(-1), distance=plane(*counts.shape), beta=beta, iterations=10)
+    mechanism = BlahutArimoto(prior=counts.reshape(-1), distance=plane(*counts.shape), beta=beta, max_iterations=10)
     assert mechanism.privacy.epsilon == pytest.approx(epsilon, abs=1e-5)
 
 
@@ -51,7 +51,7 @@ def test_fixed_point__reveals_least_for_its_distance(beta):
     """No mixture with other mechanisms has a lower information + beta * expected distance."""
     source, distance = np.random.default_rng(1), line(7)
     prior = source.dirichlet(np.ones(7))
-    matrix = BlahutArimoto(prior=prior, distance=distance, beta=beta, iterations=5000).channel().dense()
+    matrix = BlahutArimoto(prior=prior, distance=distance, beta=beta, max_iterations=5000).channel().dense()
 
     def lagrangian(candidate: np.ndarray) -> float:
         return mutual_information(prior, candidate) + beta * float((prior[:, None] * candidate * distance).sum())
@@ -65,15 +65,27 @@ def test_first_iteration__is_the_exponential_kernel():
     distance = plane(3, 4)
     for beta in (0.1, 0.7, 1.9):
         weights = np.exp(-beta * distance)
-        matrix = BlahutArimoto(prior=[1] * 12, distance=distance, beta=beta, iterations=1).channel().dense()
+        matrix = BlahutArimoto(prior=[1] * 12, distance=distance, beta=beta, max_iterations=1).channel().dense()
         assert np.abs(matrix - weights / weights.sum(axis=1, keepdims=True)).max() < 1e-14
 
 
 @pytest.mark.parametrize("given", [
     {"prior": [1, 2]}, {"prior": [0, 0, 0]}, {"prior": [1, -1, 1]}, {"prior": [1, math.nan, 1]}, {"prior": "abc"},
     {"prior": [1j, 1, 1]}, {"prior": [10**400, 1, 1]}, {"beta": 1e308, "prior": [1, 0, 0]},
-    {"beta": 0}, {"beta": math.inf}, {"iterations": 0}, {"iterations": 2.0}, {"unit": ""},
+    {"beta": 0}, {"beta": math.inf}, {"max_iterations": 0}, {"max_iterations": 2.0}, {"unit": ""},
 ])  # fmt: skip
 def test_bad_parameters__are_refused(given):
     with pytest.raises(fd.ParameterError):
         BlahutArimoto(**{"prior": [1, 1, 1], "distance": line(3), "beta": 1.0} | given)
+
+
+def test_iterations__is_the_old_name_of_max_iterations():
+    """It is taken and read for one version, with a warning; plans keep their key."""
+    given = {"prior": [1, 2], "distance": [[0, 1], [1, 0]], "beta": 1.0}
+    with pytest.warns(DeprecationWarning, match="BlahutArimoto: the keyword 'iterations' is called 'max_iterations'"):
+        old = BlahutArimoto(**given, iterations=3)
+    assert old == BlahutArimoto(**given, max_iterations=3) != BlahutArimoto(**given, max_iterations=4)
+    with pytest.warns(DeprecationWarning, match="the field 'iterations' is called 'max_iterations'"):
+        assert old.iterations == 3
+    plan = fd.Plan(columns={"x": {"mechanism": "blahut_arimoto", **given, "iterations": 3}})
+    assert plan.columns["x"].mechanism == old
