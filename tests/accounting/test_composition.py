@@ -97,7 +97,7 @@ def test_fixed_size__has_the_curve_of_the_mixture_both_ways(loss):
 
 
 def test_renyi__composes_by_its_orders():
-    """Orders of a Gaussian of rho 1/2: no less than its own curve, no more than zCDP with that rho but for the chords."""
+    """Orders of a Gaussian of rho 1/2: no less than its curve, no more than zCDP of that rho but for the chords."""
     orders = {1 + i / 4: (1 + i / 4) / 2 for i in range(1, 200)}
     found = fd.compose([fd.RenyiPrivacy(orders)]).epsilon(delta=1e-6)
     zcdp = fd.compose([fd.Privacy(rho=0.5)]).epsilon(delta=1e-6)

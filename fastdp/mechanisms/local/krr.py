@@ -75,6 +75,11 @@ class KRR(CategoryReports):
         return self._law.keep
 
     @property
+    def uniform_over(self) -> int:
+        """The number of values that a report is uniform over where the truth is not kept."""
+        return self.domain.size
+
+    @property
     def privacy(self) -> Privacy:
         """The guarantee of the sampler as implemented, from its integer weights, rounded up."""
         return Privacy(epsilon=self._law.cost, unit="report", neighbours="replace")

@@ -91,6 +91,11 @@ class RandomizedResponse(CategoryReports):
         return float(self._coin.exact)
 
     @property
+    def uniform_over(self) -> int:
+        """The number of values that a report is uniform over where the truth is not kept."""
+        return 2
+
+    @property
     def privacy(self) -> Privacy:
         """The guarantee of the sampler as implemented, from its integer threshold, rounded up."""
         return Privacy(epsilon=self._cost, unit="report", neighbours="replace")
