@@ -1,8 +1,8 @@
 """Compositions against dp-accounting: python -m benchmarks.accounting [job].
 
 One thread, CPU time, interleaved: the rival once, fastdp three times, for each round; the least of each counts. The
-rival runs at its customary discretisation, 1e-4. Every result is checked before it is printed: our bracket must hold its
-width, and the rival's answer must not lie below it by more than its discretisation allows.
+rival runs at its customary discretisation, 1e-4. Every result is checked before it is printed: our bracket must hold
+its width, and the rival's answer must not lie below it by more than its discretisation allows.
 """
 
 from __future__ import annotations
