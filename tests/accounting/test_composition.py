@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -130,6 +131,15 @@ def test_few_samples_of_a_small_rate__fall_back_to_cells():
     found = fd.compose([release(SampledGaussianLoss(mu=1.0, rate=0.01), 2)], width=1e-3).epsilon(delta=1e-4)
     once = fd.compose([release(SampledGaussianLoss(mu=1.0, rate=0.01))]).epsilon(delta=1e-4)
     assert once.upper < found.lower <= found.upper < 1.01 * found.lower
+
+
+def test_atoms__of_equal_margins_are_not_equal():
+    """Two losses are merged where their atoms are the same, never because the rest is."""
+    one, two = (fd.KRR(epsilon=epsilon, domain=5).losses()[0] for epsilon in (0.5, 1.0))
+    one, two = (replace(loss, margin=0.0) for loss in (one, two))
+    assert one != two
+    found = fd.compose([release(one), release(two)]).epsilon(delta=0)
+    assert found.lower == pytest.approx(1.5, abs=1e-6)
 
 
 def test_widths__are_checked():

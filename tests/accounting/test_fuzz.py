@@ -56,14 +56,14 @@ def count_misses(cases, seed):
 
 
 def test_compositions__hold_all_outcomes():
-    missed, widths = count_misses(200, 11)
+    missed, widths = count_misses(150, 11)
     assert missed == 0
     assert np.median(widths) < 2e-3
 
 
 def test_compositions__are_found_out_with_a_smaller_constant(monkeypatch):
     monkeypatch.setattr(inversion, "SMOOTHING_CONSTANT", 1.5)
-    assert count_misses(60, 11)[0] > 5
+    assert count_misses(40, 11)[0] > 5
 
 
 @pytest.mark.slow
