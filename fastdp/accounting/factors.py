@@ -138,7 +138,9 @@ class Factors:
         """Points that suffice for every row of ``sampled``, coarse ones included."""
         from fastdp.kernels.losses import sampled
 
-        most: int = max(sampled.count_points(sigma, theta, frequency, add) for sigma, _, _, add in self.sampled.tolist())
+        most: int = max(
+            sampled.count_points(sigma, theta, frequency, add) for sigma, _, _, add in self.sampled.tolist()
+        )
         return most + 32 + int((theta + 20) / float(self.sampled[:, 0].min()))
 
     def log_moment_with_error(self, theta: float) -> tuple[float, float]:

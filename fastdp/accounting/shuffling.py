@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from fastdp import validation
 from fastdp.accounting.curve import Bounds, Curve, checked_delta, checked_epsilon, solve
 from fastdp.accounting.factors import UNIT
 from fastdp.accounting.inversion import ROUNDING, SMOOTHING_CONSTANT, TRUNCATION, search
-from fastdp.channels.krr import KRRChannel
 from fastdp.errors import ParameterError
 from fastdp.losses import AtomicLoss
 from fastdp.privacy import MetricPrivacy, Neighbours, Privacy
@@ -30,6 +29,14 @@ MOST_RECORDS = 10**12
 CUT = 1e-12
 KINKS = 128
 """Points of the curve that a composition takes; chords between them lie above it."""
+
+
+@runtime_checkable
+class Uniform(Protocol):
+    """A local mechanism whose report is the truth or else uniform over so many values, the truth among them."""
+
+    @property
+    def uniform_over(self) -> int: ...
 
 
 def shuffled(local: Any, *, n: int | None = None, width: float = 1e-5) -> ShuffledCurve:
@@ -96,10 +103,7 @@ def _check_columns(plan: Any) -> None:
 
 def _domain_size(local: Any) -> int | None:
     """The k of k-ary randomized response; None for other mechanisms."""
-    if isinstance(local, Privacy) or not hasattr(local, "channel"):
-        return None
-    channel = local.channel()
-    return channel.shape[0] if isinstance(channel, KRRChannel) else None
+    return local.uniform_over if isinstance(local, Uniform) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,8 +97,8 @@ def test_unshuffled_and_kept__are_refused():
         fd.shuffled(fd.Plan(columns={"city": "keep", "smokes": smokes}), n=100)
     with pytest.raises(fd.ParameterError, match="nulls of column"):
         fd.shuffled(fd.Plan(columns={"smokes": smokes | {"nulls": "public"}}), n=100)
+    age = {"mechanism": "geometric", "epsilon": 0.5, "bounds": [0, 120], "unit": 5}
     with pytest.raises(fd.ParameterError, match="by distance"):
-        age = {"mechanism": "geometric", "epsilon": 0.5, "bounds": [0, 120], "unit": 5}
         fd.shuffled(fd.Plan(columns={"age": age}), n=100)
     with pytest.raises(fd.ParameterError, match="for_replacement"):
         fd.shuffled(fd.Laplace(epsilon=1.0, sensitivity=1.0), n=100)
@@ -107,13 +107,10 @@ def test_unshuffled_and_kept__are_refused():
 
 
 def test_receipts__say_whether_the_order_was_drawn():
-    import pyarrow as pa
-
     plan = fd.Plan(columns={"smokes": {"mechanism": "krr", "epsilon": 1.0, "domain": ["no", "yes"]}})
     from fastdp.random.rng import Rng
     from fastdp.tables.sanitizing.receipt import Receipt
 
-    assert pa is not None
     rng = Rng.unsafe_seed(1)
     with pytest.raises(fd.ParameterError, match="shuffle=True"):
         fd.shuffled(Receipt.of(plan, 1000, rng))

@@ -219,3 +219,19 @@ def test_rate__is_rounded_toward_more_noise():
         assert rate.exact <= asked
         assert rate.exact >= asked * (1 - Fraction(1, 2**30))
         assert rate.numerator.bit_length() == 32
+
+
+@pytest.mark.parametrize("rate", [39.0, 3.0, 0.4, 0.02, 1 / 130, 1 / 1999, 1e-5, 3e-10])
+def test_margins__have_a_bound_in_closed_form(rate):
+    """Of the tables that are drawn from; not much above what they are."""
+    from fastdp.laws.central import two_digits as digits
+
+    exact = Rate.below(Fraction(rate))
+    value = float(exact.exact)
+    if digits.serves(exact):
+        tables = digits.build(exact)
+        found, bound = tables.coarse.margin + tables.fine.margin, digits.margin(value)
+    else:
+        table = cells.build(exact, quadratic=False)
+        found, bound = table.margin, cells.laplace_margin(value, table.m, table.wrap)
+    assert found <= bound <= 1e4 * found

@@ -85,8 +85,7 @@ def fill_points(sigma, rate, theta, add, size, losses, weights):
         moved = 4.0 * (abs(exponent) + abs(y)) * furthest / variance
         error += w * (moved + 3.0 * y * y / variance + 8.0 * abs(exponent) * (abs(y - 0.5) / variance + 1.0))
     last = weights[size] * (1.0 + variance / (step * (high - max(exponent, 0.0))))
-    spare = exponent * (math.log1p(-rate) - losses[0] * sign) if exponent < 0.0 and rate < 1.0 else 0.0
-    first = weights[0] * math.exp(spare) * (1.0 + variance / (step * -low))
+    first = weights[0] * (1.0 + variance / (step * (min(exponent, 0.0) - low)))
     for c in range(size + 1):
         weights[c] /= total
     off = 1.2e-16 * (error / total + 8.0 + abs(top) + size) + (first + last) / total + 1e-17

@@ -62,6 +62,11 @@ class KRR(LawProtocol, CategoryReports):
         """The probability of the truth to be kept before a uniform value would replace it: p - q, exactly."""
         return self._law.keep
 
+    @property
+    def uniform_over(self) -> int:
+        """The number of values that a report is uniform over where the truth is not kept."""
+        return self.domain.size
+
     def channel(self) -> KRRChannel:
         """The channel between the values of the domain."""
         return KRRChannel(self.domain.size, self.p, self.q)

@@ -80,6 +80,11 @@ class RandomizedResponse(FlippedBits, CategoryReports):
         return cls(flip=0.25)
 
     @property
+    def uniform_over(self) -> int:
+        """The number of values that a report is uniform over where the truth is not kept."""
+        return 2
+
+    @property
     def privacy(self) -> Privacy:
         """The guarantee of the sampler as implemented, from its integer threshold, rounded up."""
         return Privacy(epsilon=self._cost, unit="report", neighbours="replace")

@@ -53,7 +53,9 @@ def test_products__are_the_moment_function(sigma, rate, theta, add):
         np.empty((2, 32)), dead, errors, reaches, re, im,
     )  # fmt: skip
     for j in (1, 383):
-        wanted = complex(moment(sigma, rate, theta + 1j * mpmath.mpf(dt) * j, add) / moment(sigma, rate, theta, add)) ** 2
+        wanted = (
+            complex(moment(sigma, rate, theta + 1j * mpmath.mpf(dt) * j, add) / moment(sigma, rate, theta, add)) ** 2
+        )
         allowed = 2 * (errors[0] + (128 + 4 * j * dt * 2 * reaches[0]) * 2**-53)
         assert abs(complex(re[j], im[j]) - wanted) <= allowed
 
