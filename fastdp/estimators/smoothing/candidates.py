@@ -22,7 +22,7 @@ from fastdp.estimators.simplex import project_simplex
 from fastdp.estimators.smoothing.step_paths import After, CountRows, accelerated_steps, rows_of
 
 STEPS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 19, 23, 27, 32, 38, 45, 54, 64, 76, 91, 108, 128, 152, 181, 215,
-         256, 304, 362, 431, 512, 609, 724, 861, 1024)  # fmt: skip
+         256, 304, 362, 431, 512, 609, 724, 861, 1024, 1218, 1448, 1722, 2048, 2435, 2896, 3444, 4096)  # fmt: skip
 """Numbers of steps that are candidates, about a fifth apart."""
 KEPT = (24, 12, 6, 3, 2, 1)
 """Numbers of values that sparse candidates keep, one after the other."""

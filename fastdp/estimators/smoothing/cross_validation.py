@@ -29,7 +29,7 @@ DROP, LEAST_CREDIBLE = 10.0, 0.02
 """Units of log-likelihood by which the end of a path may be less credible than its best for sparse candidates to be
 tried (for protocols with many values they always are), and the least credibility, of the best's, of what is tried as
 the truth."""
-TRUTHS = (0, 2, 5, 12, 32, 91, 256, 724)
+TRUTHS = (0, 2, 5, 12, 32, 91, 256, 724, 2048)
 """Numbers of steps that are tried as the truth; neighbours would say the same."""
 TEMPERATURE = 0.5
 """Credibility is the likelihood of held-out reports to this power. They come from the sample that the candidates were
