@@ -41,7 +41,7 @@ def encode_reports(name: str, column: Any, mechanism: Any) -> Codes:
         )
     values = domain_values(mechanism)
     if values == (False, True):
-        seen = encode(name, column)
+        seen = encode(name, column).exact()
         if not set(seen.values) <= {0, 1}:
             raise ParameterError(f"{OWNER}: the reports of {name} must be truth values")
         return Codes(np.array([int(value) for value in seen.values], np.uint8)[seen.codes], (0, 1))

@@ -132,6 +132,18 @@ def test_reports__of_columns_that_were_randomized():
     assert found.to_dict()["sanitized"]["race"]["type"] == "KRR"
 
 
+def test_reports__of_bytes_whose_first_rows_are_alike():
+    """More values than the first rows have, where truth values come as bytes."""
+    mechanism, reports = fd.RandomizedResponse(epsilon=2.0), np.zeros(100_000, np.uint8)
+    reports[-40_000:] = 1
+    found = fd.fairness.table(
+        y_true=reports, y_pred=np.ones(100_000, np.uint8), sensitive={"a": np.zeros(100_000, np.uint8)},
+        mechanisms={"y_true": mechanism},
+    )  # fmt: skip
+    p = mechanism.p
+    assert found.rates("base").values[0] == pytest.approx((0.4 - (1 - p)) / (2 * p - 1))
+
+
 def test_group__that_may_be_empty_is_undefined():
     mechanism = fd.KRR(epsilon=0.5, domain=3)
     cells = np.array([[[300, 100], [200, 400]], [[400, 200], [300, 100]], [[0, 0], [0, 0]]])
