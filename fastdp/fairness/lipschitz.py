@@ -15,6 +15,9 @@ from fastdp.fairness.encoding import OWNER, as_floats
 from fastdp.fairness.rates import number
 
 BLOCK = 512
+"""People that are compared at once with as many others, at most."""
+BLOCK_BYTES = 32 << 20
+"""Of the differences of all their features."""
 METRICS = ("euclidean", "manhattan", "hamming")
 Metric = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Distances [m, n] between m and n people, given their rows."""
@@ -86,7 +89,7 @@ def individual(
     show
         How many of the worst pairs are named.
 
-    It takes time in proportion to the square of the number of people, and memory for blocks of 512.
+    It takes time in proportion to the square of the number of people, and memory for blocks of them.
 
     >>> print(individual([[0.0], [1.0], [1.1]], [0.1, 0.2, 0.9]))
     1 of 3 pairs differ by more than 1 times their distance, by up to 0.6
@@ -101,10 +104,11 @@ def individual(
     distances = _metric(metric)
     worst: list[tuple[float, int, int, float, float]] = []
     constant, violations = 0.0, 0
-    for start in range(0, outcome.size, BLOCK):
-        for other in range(start, outcome.size, BLOCK):
-            gaps = np.abs(outcome[start : start + BLOCK, None] - outcome[None, other : other + BLOCK])
-            apart = _check(distances(rows[start : start + BLOCK], rows[other : other + BLOCK]), gaps.shape)
+    block = min(BLOCK, max(16, int(np.sqrt(BLOCK_BYTES / (8 * rows[0].size)))))
+    for start in range(0, outcome.size, block):
+        for other in range(start, outcome.size, block):
+            gaps = np.abs(outcome[start : start + block, None] - outcome[None, other : other + block])
+            apart = _check(distances(rows[start : start + block], rows[other : other + block]), gaps.shape)
             new = np.triu(np.ones(gaps.shape, bool), 1) if start == other else np.ones(gaps.shape, bool)
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.where(gaps > 0, gaps / apart, 0.0)

@@ -41,7 +41,7 @@ def encode_reports(name: str, column: Any, mechanism: Any) -> Codes:
         )
     values = domain_values(mechanism)
     if values == (False, True):
-        seen = encode(name, column)
+        seen = encode(name, column).exact()
         if not set(seen.values) <= {0, 1}:
             raise ParameterError(f"{OWNER}: the reports of {name} must be truth values")
         return Codes(np.array([int(value) for value in seen.values], np.uint8)[seen.codes], (0, 1))
@@ -189,9 +189,10 @@ class SanitizedTable:
         """How much smaller the gap looks if reports are taken at face value: the estimated gap less the naive one."""
         return self.gap(name).value - self.naive.gap(name).value
 
-    def to_dict(self, *, level: float = LEVEL) -> dict[str, Any]:
+    def to_dict(self, *, level: float = LEVEL, tolerance: float = 0.05, favourable: int = 1) -> dict[str, Any]:
         """Rates and gaps, as JSON has them, beside the naive gaps."""
         names = tuple(RATES)
+        criteria = self.criteria(tolerance=tolerance, favourable=favourable, level=level)
         return {
             "attributes": list(self.naive.attributes),
             "rows": self.naive.rows,
@@ -201,7 +202,7 @@ class SanitizedTable:
                 {**self.gap(name, level=level).to_dict(), "naive": self.naive.gap(name).to_dict()["value"]}
                 for name in names
             ],
-            "criteria": [criterion.to_dict() for criterion in self.criteria(level=level)],
+            "criteria": [criterion.to_dict() for criterion in criteria],
             "counterfactual": COUNTERFACTUAL,
         }
 

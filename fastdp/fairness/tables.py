@@ -277,15 +277,16 @@ class FairnessTable:
             raise ParameterError(f"{OWNER}: the table has no scores; give score=")
         return self.scores
 
-    def to_dict(self, *, level: float = LEVEL) -> dict[str, Any]:
+    def to_dict(self, *, level: float = LEVEL, tolerance: float = 0.05, favourable: int = 1) -> dict[str, Any]:
         """Rates and criteria, as JSON has them."""
         from fastdp.fairness.rates import RATES
 
+        criteria = self.criteria(tolerance=tolerance, favourable=favourable, level=level)
         return {
             "attributes": list(self.attributes),
             "rows": self.rows,
             "rates": [self.rates(name, level=level).to_dict() for name in RATES],
-            "criteria": [criterion.to_dict() for criterion in self.criteria(level=level)],
+            "criteria": [criterion.to_dict() for criterion in criteria],
             "incompatible": self.incompatible(level=level).to_dict(),
             "counterfactual": COUNTERFACTUAL,
         }

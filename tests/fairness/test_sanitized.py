@@ -132,6 +132,18 @@ def test_reports__of_columns_that_were_randomized():
     assert found.to_dict()["sanitized"]["race"]["type"] == "KRR"
 
 
+def test_reports__of_bytes_whose_first_rows_are_alike():
+    """More values than the first rows have, where truth values come as bytes."""
+    mechanism, reports = fd.RandomizedResponse(epsilon=2.0), np.zeros(100_000, np.uint8)
+    reports[-40_000:] = 1
+    found = fd.fairness.table(
+        y_true=reports, y_pred=np.ones(100_000, np.uint8), sensitive={"a": np.zeros(100_000, np.uint8)},
+        mechanisms={"y_true": mechanism},
+    )  # fmt: skip
+    p = mechanism.p
+    assert found.rates("base").values[0] == pytest.approx((0.4 - (1 - p)) / (2 * p - 1))
+
+
 def test_group__that_may_be_empty_is_undefined():
     mechanism = fd.KRR(epsilon=0.5, domain=3)
     cells = np.array([[[300, 100], [200, 400]], [[400, 200], [300, 100]], [[0, 0], [0, 0]]])
@@ -149,3 +161,22 @@ def test_mechanisms__that_do_not_fit_are_refused():
         fd.fairness.table(**columns, mechanisms={"race": fd.UnaryEncoding(epsilon=1.0, domain=["a", "b"])})
     with pytest.raises(fd.DomainError, match="race"):
         fd.fairness.table(**columns, mechanisms={"race": fd.KRR(epsilon=1.0, domain=["a", "c"])})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rates", "n"),
+    [([0.3] * 4, 20_000), ([0.2, 0.3, 0.4, 0.5], 20_000), ([0.3] * 4, 3000)],
+    ids=["equal", "apart", "few"],
+)
+def test_largest_gap__covers_for_all_pairs_together(rates, n):
+    """Of four groups behind k-RR, also where all are equal: at least 95 % less three Monte-Carlo errors."""
+    mechanism, rates = fd.KRR(epsilon=1.0, domain=4), np.array(rates)
+    cells = np.stack([1 - rates, rates, 1 - rates, rates], axis=1) / 2 * np.array([[0.35], [0.3], [0.2], [0.15]])
+    channel, source, hits = mechanism.channel().dense(), np.random.default_rng(5), np.zeros(2)
+    for _ in range(2000):
+        found = from_counts(draw(source, cells.reshape(4, 2, 2), n, channel, "sample"), {"a": mechanism})
+        gap, ratio = found.gap("selection"), found.ratio("selection")
+        hits[0] += gap.low <= np.ptp(rates) <= gap.high
+        hits[1] += ratio.low <= rates.min() / rates.max() <= ratio.high
+    assert hits.min() / 2000 >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 2000)

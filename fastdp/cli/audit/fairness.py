@@ -113,7 +113,12 @@ def command(source: str, *, output: Path | None, plan_path: str | None, **given:
         write_together("audit", {output: page_writer(page)}, force=given["force"])
     failures = _failures(found, limits, int(given["favourable"]), given["confidence"])
     if given["as_json"]:
-        said = {**found.to_dict(level=given["confidence"]), "withheld_groups": withheld, "failed": failures}
+        options = {
+            "level": given["confidence"],
+            "tolerance": given["tolerance"],
+            "favourable": int(given["favourable"]),
+        }
+        said = {**found.to_dict(**options), "withheld_groups": withheld, "failed": failures}
         click.echo(json.dumps(said, indent=2, ensure_ascii=False, default=str))
     elif not given["quiet"]:
         _tell(found, given, withheld)

@@ -56,6 +56,13 @@ def test_json__holds_everything(data):
     by_name = {one["rate"]: one for one in said["rates"]}
     assert [one["value"] for one in by_name["fpr"]["groups"]] == pytest.approx(due.rates("fpr").values.tolist())
     assert "causal" in said["counterfactual"]
+    lax = json.loads(
+        run(*CALL, "--json", "-q", "--tolerance", "0.6", "--favourable", "0", "--confidence", "0.9").stdout
+    )
+    verdicts = {one["criterion"]: one for one in lax["criteria"]}
+    assert verdicts["independence"]["verdict"] == "holds"
+    ratio = due.four_fifths(favourable=0, level=0.9)
+    assert verdicts["four_fifths"]["contrasts"][0]["low"] == pytest.approx(ratio.low)
 
 
 @pytest.mark.parametrize(
