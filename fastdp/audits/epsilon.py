@@ -31,8 +31,8 @@ MOST_SEEN = 30_000
 
 def epsilon(
     mechanism: Mechanism | Draw,
-    a: Any,
-    b: Any,
+    a: object,
+    b: object,
     *,
     draws: int = 10**7,
     delta: float = 0.0,
@@ -180,12 +180,12 @@ def _histogram(cells: Cells, a: np.ndarray, b: np.ndarray, proof: Proof) -> dict
     }  # fmt: skip
 
 
-def describe(mechanism: Any) -> str:
+def describe(mechanism: object) -> str:
     """The call that makes a mechanism, or the name of a callable."""
     return repr(mechanism) if isinstance(mechanism, Mechanism) else getattr(mechanism, "__name__", "a callable")
 
 
-def claim(mechanism: Mechanism, a: Any, b: Any, delta: float) -> float | None:
+def claim(mechanism: Mechanism, a: object, b: object, delta: float) -> float | None:
     """The epsilon that a mechanism states for two inputs at ``delta``; None where it states none."""
     try:
         stated = _stated(mechanism, a, b)
@@ -216,7 +216,7 @@ def _stated(mechanism: Mechanism, a: Any, b: Any) -> Privacy:
     return mechanism.privacy
 
 
-def exact_epsilon(mechanism: Any, pair: tuple[Any, Any]) -> float | None:
+def exact_epsilon(mechanism: object, pair: tuple[Any, Any]) -> float | None:
     """The epsilon of two inputs by the mechanism's channel; None where it has none, or its values are bins."""
     if not has_outputs(mechanism):
         return None
