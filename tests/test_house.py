@@ -18,7 +18,7 @@ WIDTH = 116
 OTHERS = {
     "tests/": "mirrors fastdp/; reference/ has naive versions, contracts/ runs over every mechanism",
     "benchmarks/": "commands; jobs/ (what is measured), rivals/ (by whom), measuring/, pages/",
-    "docs/": "plans, locations, security, and why estimates are made as they are",
+    "docs/": "plans, locations, audits and attacks, security, and why estimates are made as they are",
 }
 
 

@@ -87,7 +87,7 @@ def read_bits(owner: str, name: str, values: Numbers) -> np.ndarray:
     return bits
 
 
-def standard_deviation(mechanism: Any) -> float | None:
+def standard_deviation(mechanism: object) -> float | None:
     """The standard deviation of a mechanism's noise; None where it states none for all values."""
     variance = getattr(mechanism, "variance", None)
     return math.sqrt(float(variance)) if isinstance(variance, int | float) else None
@@ -108,9 +108,9 @@ def fair_bits(count: int, rng: Rng | None = None) -> np.ndarray:
     return np.asarray(coins, dtype=np.float64)
 
 
-def is_laplace(release: Any) -> bool:
+def is_laplace(release: object) -> bool:
     return isinstance(release, Laplace) and release.bounds is None
 
 
-def is_gaussian(release: Any) -> bool:
+def is_gaussian(release: object) -> bool:
     return isinstance(release, Gaussian) and release.bounds is None

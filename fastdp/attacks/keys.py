@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from fastdp.errors import DomainError, ParameterError, SchemaError
+from fastdp.typing import Table
 
 
-def read_table(owner: str, name: str, table: Any) -> pa.Table:
+def read_table(owner: str, name: str, table: Table) -> pa.Table:
     """A pyarrow table of a table, data frame or dict of columns."""
     if isinstance(table, pa.Table):
         return table

@@ -12,14 +12,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fastdp.errors import ParameterError
 from fastdp.kernels.audits.cells import DIGITS, fill_bins, fill_digits, most_digits
 from fastdp.kernels.fairness.cells import count_cells
+from fastdp.mechanisms.base import FiniteMechanism
 from fastdp.threads import BLOCK, for_each_block
 
 OWNER = "audit"
-FINE_BINS, COARSE_BINS = 4096, 64
+Drawn = ArrayLike | tuple[ArrayLike, ...]
+"""Outputs of several draws: an array with one entry or row each, or a tuple of such columns."""
+FINE_BINS, COARSE_BINS = 1024, 64
 FEW = 256
 """Distinct outputs of the training draws that each get a cell of their own."""
 MOST_RECORDS = 1 << 16
@@ -39,7 +43,7 @@ class Cells(ABC):
     """Whether cells follow one another as numbers do, so that runs from either end are events too."""
 
     @abstractmethod
-    def count(self, outputs: Any) -> np.ndarray:
+    def count(self, outputs: Drawn) -> np.ndarray:
         """How many outputs fall into each cell."""
 
     @abstractmethod
@@ -59,7 +63,7 @@ class Bins(Cells):
         self.ordered = first_digit is None
         self._idle: list[tuple[np.ndarray, np.ndarray]] = []  # working memory of threads
 
-    def count(self, outputs: Any) -> np.ndarray:
+    def count(self, outputs: Drawn) -> np.ndarray:
         values = np.ascontiguousarray(outputs)
         if self.first_digit is not None:
             values = values.astype(np.float64, copy=False)
@@ -122,7 +126,7 @@ class Records(Cells):
     def __init__(self, rows: np.ndarray, names: Sequence[str] | None) -> None:
         self.rows, self.names, self.size = rows, names, rows.size + 1
 
-    def count(self, outputs: Any) -> np.ndarray:
+    def count(self, outputs: Drawn) -> np.ndarray:
         keys = as_keys(outputs)
         places = np.minimum(np.searchsorted(self.rows, keys), self.rows.size - 1)
         places[self.rows[places] != keys] = self.rows.size
@@ -139,10 +143,10 @@ class Records(Cells):
 class Outputs(Cells):
     """The outputs of a mechanism's own channel, counted by the mechanism."""
 
-    def __init__(self, mechanism: Any) -> None:
+    def __init__(self, mechanism: FiniteMechanism) -> None:
         self.mechanism, self.size = mechanism, int(mechanism.channel().shape[1])
 
-    def count(self, outputs: Any) -> np.ndarray:
+    def count(self, outputs: Drawn) -> np.ndarray:
         counted: np.ndarray = np.asarray(self.mechanism.count_outputs(outputs)).astype(np.int64)
         return counted
 
@@ -159,7 +163,7 @@ class Columns(Cells):
         self.edges, self.records = edges, Records(rows, None)
         self.size = self.records.size
 
-    def count(self, outputs: Any) -> np.ndarray:
+    def count(self, outputs: Drawn) -> np.ndarray:
         return self.records.count(cut(columns_of(outputs), self.edges))
 
     def words(self, event: np.ndarray) -> str:
@@ -189,7 +193,7 @@ class Scores(Cells):
         )
         return np.round(total, 9)
 
-    def count(self, outputs: Any) -> np.ndarray:
+    def count(self, outputs: Drawn) -> np.ndarray:
         places = np.searchsorted(self.ends, self.scores(columns_of(outputs)), side="right")
         return np.bincount(places, minlength=self.size)
 
@@ -207,7 +211,7 @@ def cut(columns: Sequence[np.ndarray], edges: Sequence[np.ndarray]) -> np.ndarra
     return place
 
 
-def columns_of(outputs: Any) -> list[np.ndarray]:
+def columns_of(outputs: Drawn) -> list[np.ndarray]:
     """The columns of outputs of several numbers: a tuple of arrays, or a table of rows."""
     if isinstance(outputs, tuple):
         return [np.asarray(column) for column in outputs]
@@ -218,7 +222,7 @@ def columns_of(outputs: Any) -> list[np.ndarray]:
     return list(values.T)
 
 
-def as_keys(outputs: Any) -> np.ndarray:
+def as_keys(outputs: Drawn) -> np.ndarray:
     """One sortable value per output: numbers as they are, rows and texts as their bytes."""
     values = np.asarray(outputs)
     if values.ndim == 2:

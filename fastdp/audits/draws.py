@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +41,7 @@ class Source:
         self._draw, self._cells = draw, cells
         self.batch = BATCH * get_threads() if batch is None else batch
 
-    def draw(self, value: Any, count: int) -> Any:
+    def draw(self, value: object, count: int) -> Any:
         outputs = self._draw(value, count)
         found = len(outputs[0]) if isinstance(outputs, tuple) else len(outputs) if hasattr(outputs, "__len__") else 1
         if found != count:
@@ -54,7 +54,7 @@ class Source:
     def cells(self, trained: Sequence[Any], inputs: tuple[Any, Any]) -> list[Cells]:
         return [self._cells] if self._cells is not None else choose_cells(trained, inputs)
 
-    def counts(self, value: Any, total: int, cells: Sequence[Cells]) -> list[np.ndarray]:
+    def counts(self, value: object, total: int, cells: Sequence[Cells]) -> list[np.ndarray]:
         """How many of ``total`` draws fall into each cell, for several kinds of cells."""
         sums = [np.zeros(kind.size, np.int64) for kind in cells]
         for start in range(0, total, self.batch):
@@ -118,7 +118,7 @@ def _column_source(mechanism: ColumnMechanism, pair: tuple[Any, Any], rng: Rng |
     return Source(lambda value, count: _plain(draw(value, count), cells), cells=cells)
 
 
-def has_outputs(mechanism: Mechanism) -> bool:
+def has_outputs(mechanism: object) -> TypeGuard[FiniteMechanism]:
     """Whether a mechanism's values are those of its channel: finitely many, and no bins of numbers."""
     numbers = Additive | NumericReports
     return isinstance(mechanism, FiniteMechanism) and mechanism.counts_outputs and not isinstance(mechanism, numbers)

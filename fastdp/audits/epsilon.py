@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastdp import validation
+from fastdp import rounding, validation
 from fastdp.audits.cells import Bins, Cells
 from fastdp.audits.draws import Draw, Source, has_outputs, open_source
 from fastdp.audits.events import Family, Proof, choose_events, prove
@@ -17,7 +17,10 @@ from fastdp.errors import ParameterError
 from fastdp.mechanisms.base import Mechanism
 from fastdp.mechanisms.central.additive import Additive
 from fastdp.mechanisms.metric.finite import CodeMechanism
-from fastdp.privacy import MetricPrivacy, Privacy
+from fastdp.mechanisms.metric.globe_laplace import GlobeLaplace
+from fastdp.mechanisms.metric.planar_laplace import PlanarLaplace
+from fastdp.privacy import Privacy
+from fastdp.quantities import METRES
 
 if TYPE_CHECKING:
     from fastdp import Rng
@@ -31,8 +34,8 @@ MOST_SEEN = 30_000
 
 def epsilon(
     mechanism: Mechanism | Draw,
-    a: Any,
-    b: Any,
+    a: object,
+    b: object,
     *,
     draws: int = 10**7,
     delta: float = 0.0,
@@ -180,43 +183,57 @@ def _histogram(cells: Cells, a: np.ndarray, b: np.ndarray, proof: Proof) -> dict
     }  # fmt: skip
 
 
-def describe(mechanism: Any) -> str:
+def describe(mechanism: object) -> str:
     """The call that makes a mechanism, or the name of a callable."""
     return repr(mechanism) if isinstance(mechanism, Mechanism) else getattr(mechanism, "__name__", "a callable")
 
 
-def claim(mechanism: Mechanism, a: Any, b: Any, delta: float) -> float | None:
+def claim(mechanism: Mechanism, a: object, b: object, delta: float) -> float | None:
     """The epsilon that a mechanism states for two inputs at ``delta``; None where it states none."""
     try:
         stated = _stated(mechanism, a, b)
     except ParameterError:  # what a trajectory costs depends on its points
         return None
-    if stated.epsilon is not None and stated.delta <= delta:
-        tight = [stated.epsilon]
-    elif delta:
-        tight = []
-    else:
+    if stated is None:
         return None
-    if delta and not isinstance(stated, MetricPrivacy):
+    if not delta:
+        return stated.epsilon if not stated.delta else None
+    options = [stated.epsilon] if stated.epsilon is not None and stated.delta <= delta else []
+    if stated is mechanism.privacy or stated == mechanism.privacy:
         from fastdp.accounting.compose import compose
 
-        tight.append(compose([mechanism]).epsilon(delta=delta).upper)
-    return min(tight) if tight else stated.epsilon_at(delta)
+        options.append(compose([mechanism]).epsilon(delta=delta).upper)
+    return min(options) if options else stated.epsilon_at(delta)
 
 
-def _stated(mechanism: Mechanism, a: Any, b: Any) -> Privacy:
+def _stated(mechanism: Mechanism, a: Any, b: Any) -> Privacy | None:
     """What a mechanism guarantees for two inputs: by their distance where that is how it is stated."""
     if isinstance(mechanism, Additive):
         apart = abs(float(a) - float(b))
         if apart > float(getattr(mechanism, "sensitivity", math.inf)):
             return mechanism.privacy_by_distance.at(apart)
-    if isinstance(mechanism, CodeMechanism) and "unit" in mechanism.privacy.unit:
+        return mechanism.privacy
+    stated = mechanism.privacy
+    if not stated.unit[:1].isdigit():
+        return stated
+    if isinstance(mechanism, CodeMechanism):  # per unit of distance
         apart = float(mechanism.distances_from(int(a))[int(b)])
-        return Privacy(epsilon=float(mechanism.privacy.epsilon or 0.0) * apart, neighbours="replace")
-    return mechanism.privacy
+        return Privacy(epsilon=rounding.up(float(stated.epsilon or 0.0) * apart), neighbours="replace")
+    if isinstance(mechanism, PlanarLaplace):
+        return Privacy(epsilon=mechanism.epsilon_at(math.dist(a, b)), neighbours="replace")
+    if isinstance(mechanism, GlobeLaplace):
+        return Privacy(epsilon=mechanism.epsilon_at(_on_globe(a, b) / METRES[mechanism.unit]), neighbours="replace")
+    return None
 
 
-def exact_epsilon(mechanism: Any, pair: tuple[Any, Any]) -> float | None:
+def _on_globe(a: Any, b: Any) -> float:
+    """Metres between two points given by latitude and longitude, at most: on the sphere around the ellipsoid."""
+    (up, east), (up_b, east_b) = ([math.radians(float(part)) for part in point] for point in (a, b))
+    chord = math.sin((up - up_b) / 2) ** 2 + math.cos(up) * math.cos(up_b) * math.sin((east - east_b) / 2) ** 2
+    return 2 * 6_400_000 * math.asin(min(1.0, math.sqrt(chord)))
+
+
+def exact_epsilon(mechanism: object, pair: tuple[Any, Any]) -> float | None:
     """The epsilon of two inputs by the mechanism's channel; None where it has none, or its values are bins."""
     if not has_outputs(mechanism):
         return None

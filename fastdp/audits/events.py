@@ -60,13 +60,20 @@ def choose_events(
             ends = np.arange(a.size)[turn]
             p, q = np.cumsum(a[ends]) / (2 * own), (np.cumsum(b[ends]) + 0.5) / max(float(b.sum()), 1.0)
             values = promised(p, q, 2 * own, n, z, delta)
-            best = int(np.argmax(values))
+            best = _middle(values, p, q, 2 * own)
             if values[best] > promise - 0.02:  # of two that promise the same, the one without an order that was fitted
                 top, promise, order = _prefix(ends, best), float(values[best]), ends
     masks = [top, *_nested(order, a, _mass(a, top), 2 * own)]
     shares = np.full(len(masks), 0.5 / max(len(masks) - 1, 1))
     shares[0] = 0.5 if len(masks) > 1 else 1.0
     return Family(np.array(masks), shares, promise)
+
+
+def _middle(values: np.ndarray, p: np.ndarray, q: np.ndarray, own: float) -> int:
+    """The middle of the half-lines that promise as much as the best, up to half a standard error of the best."""
+    best = int(np.argmax(values))
+    error = math.sqrt(1 / max(p[best] * own, 1) + 1 / max(q[best] * own, 1))
+    return int(np.median(np.flatnonzero(values >= values[best] - error / 2)))
 
 
 def cautious_order(a: np.ndarray, b: np.ndarray) -> np.ndarray:

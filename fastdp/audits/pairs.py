@@ -72,7 +72,7 @@ def search(
     return epsilon(mechanism, *best, draws=draws, delta=delta, level=level, claimed=claimed, rng=rng)
 
 
-def extremes(mechanism: Any) -> list[tuple[Any, Any]]:
+def extremes(mechanism: object) -> list[tuple[Any, Any]]:
     """Pairs of neighbouring inputs that follow from a mechanism's parameters."""
     if isinstance(mechanism, RandomizedResponse):
         return [(False, True)]

@@ -61,7 +61,7 @@ EXAMPLES = {
             "mechanism": {**_PLANAR, "origin": list(_HERE)}, "places": [[48.85, 2.35], [48.86, 2.36], [48.84, 2.34]],
             "prior": [1, 1, 1],
         },
-        (_HERE, _NORTH),
+        (_HERE, _NORTH), claimed=1.0013810686802649,
     ),
     "MemoizedTrajectory": Example({"mechanism": _PLANAR}, ((0.0, 0.0), (0.0, 1.0)), claimed=1.0013810677265904),
     "PredictiveTrajectory": Example(

@@ -182,6 +182,18 @@ def test_claim__grows_with_the_distance():
     assert claim(fd.Gaussian(rho=0.5, sensitivity=1.0), 0.0, 1.0, 1e-5) == pytest.approx(4.37, abs=0.05)
 
 
+def test_claim__is_by_distance_where_the_guarantee_is():
+    """Far inputs of a metric mechanism are not refuted by what near ones cost."""
+    grid = fd.GridGeometric(epsilon=1.0, shape=(1, 4))
+    assert claim(grid, 0, 3, 0.0) == pytest.approx(3.0, abs=1e-6)
+    planar = fd.PlanarLaplace(epsilon=1.0, unit="km")
+    assert claim(planar, (0.0, 0.0), (3.0, 4.0), 0.0) == planar.epsilon_at(5.0)
+    globe = fd.GlobeLaplace(epsilon=1.0, unit="km")
+    assert 5 * 1.0 < claim(globe, (48.0, 2.0), (48.045, 2.0), 0.0) < 5.1
+    assert not audit(grid, 0, 3, draws=10**5).is_refuted
+    assert not audit(planar, (0.0, 0.0), (3.0, 4.0), draws=10**5).is_refuted
+
+
 def test_result__says_what_is_proven():
     found = audit(LAPLACE, 0.0, 1.0, draws=10**5)
     assert json.loads(json.dumps(found.to_dict()))["verdict"] == found.verdict

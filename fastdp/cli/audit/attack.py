@@ -121,7 +121,9 @@ def _releases(exact: Any, budget: Any, own: str | None) -> dict[str, Any]:
 @SIZE
 @EPSILON
 @RELEASE
-def differencing(file: Any, column: Any, equals: Any, size: int, epsilon: float, release: str | None) -> Any:
+def differencing(
+    file: str | None, column: str | None, equals: str | None, size: int, epsilon: float, release: str | None
+) -> Any:
     """Read people's bits off two sums that differ by one person.
 
     A callable of yours takes the bits of some people and returns their mean.
@@ -172,7 +174,9 @@ def averaging(repeats: int, epsilon: float, release: str | None) -> Any:
 @SIZE
 @click.option("--rho", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True, help="The budget.")
 @RELEASE
-def reconstruction(file: Any, column: Any, equals: Any, size: int, rho: float, release: str | None) -> Any:
+def reconstruction(
+    file: str | None, column: str | None, equals: str | None, size: int, rho: float, release: str | None
+) -> Any:
     """Win a column of bits back from noisy counts of subsets, a million bits in a tenth of a second.
 
     A callable of yours takes all true counts as an array and returns the answers.
