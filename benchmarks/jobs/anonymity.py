@@ -163,8 +163,8 @@ def anjana_lattice(_job: Job, values: Any) -> Call:
 def ncp(before: Any, after: Any, levels: dict[str, dict[int, list[str]]]) -> float:
     """The normalized certainty penalty of a table, rows that are gone counting 1."""
     total = float(len(before) - len(after)) * len(levels)
-    for name, labels in levels.items():
-        groups = next(column for column in labels.values() if set(after[name].astype(str)) <= set(column))
+    for name, labels in levels.items():  # it may have put its own arrays into them
+        groups = next(list(column) for column in labels.values() if set(after[name].astype(str)) <= set(column))
         shared = {label: (groups.count(label) - 1) / max(len(groups) - 1, 1) for label in set(groups)}
         total += float(after[name].astype(str).map(shared).sum())
     return total / (len(before) * len(levels))
