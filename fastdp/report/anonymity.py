@@ -31,8 +31,8 @@ def classes_page(found: Classes, risk: Risk, *, show: int = SHOW, failed: Sequen
         *[paragraph(f"Failed: {one}.", "loud") for one in failed],
         paragraph(
             f"{found.rows:,} rows in {found.count:,} classes by {', '.join(found.quasi)}. The smallest class has "
-            f"{found.k:,} {'row' if found.k == 1 else 'rows'}. No record's value is on this page; numbers of fewer than "
-            f"{show} people are withheld.",
+            f"{found.k:,} {'row' if found.k == 1 else 'rows'}. No record's value is on this page; numbers of fewer "
+            f"than {show} people are withheld.",
         ),
         *_models(found, risk, show),
         heading("What it still leaks"),
