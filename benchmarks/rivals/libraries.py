@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.jobs import audits, estimation, fairness, files, learning, points, problems
+from benchmarks.jobs import anonymity, audits, estimation, fairness, files, learning, points, problems
 from benchmarks.rivals import local, noise, ways
 from benchmarks.rivals.ways import Way
 from fastdp.random.generator import CHACHA, process_generator
@@ -67,7 +67,8 @@ _ALL = (
         | files.FASTDP
         | fairness.FASTDP
         | audits.FASTDP
-        | learning.FASTDP,
+        | learning.FASTDP
+        | anonymity.FASTDP,
         module="fastdp",
         package="fastdp",
     ),
@@ -191,6 +192,10 @@ _ALL = (
         module="pure_ldp.frequency_oracles.local_hashing",
         package="pure-ldp",
     ),
+    Library("duckdb", "group by, one thread", anonymity.DUCKDB, module="duckdb", package="duckdb"),
+    Library("pycanon", "as it works", anonymity.PYCANON, module="pycanon.anonymity", package="pycanon"),
+    Library("anjana", "a greedy search, from text", anonymity.ANJANA, module="anjana.anonymity", package="anjana"),
+    Library("anonypy", "Mondrian in pandas", anonymity.ANONYPY, module="anonypy", package="anonypy"),
     Library(
         "cryptography",
         "OpenSSL's cipher of the same name on zeros, into a fresh array",

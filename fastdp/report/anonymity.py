@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from fastdp.anonymity.classes import describe, leaks, people
+from fastdp.anonymity.classes import leaks, people
 from fastdp.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from fastdp.report.page import heading, make_page, paragraph, table
 
@@ -31,7 +31,8 @@ def classes_page(found: Classes, risk: Risk, *, show: int = SHOW, failed: Sequen
         *[paragraph(f"Failed: {one}.", "loud") for one in failed],
         paragraph(
             f"{found.rows:,} rows in {found.count:,} classes by {', '.join(found.quasi)}. The smallest class has "
-            f"{found.k:,} rows. No record's value is on this page; numbers of fewer than {show} people are withheld.",
+            f"{found.k:,} {'row' if found.k == 1 else 'rows'}. No record's value is on this page; numbers of fewer "
+            f"than {show} people are withheld.",
         ),
         *_models(found, risk, show),
         heading("What it still leaks"),
@@ -62,9 +63,9 @@ def anonymized_page(made: Anonymized, *, show: int = SHOW) -> str:
             ),
             f'<div class="charts">{lattice_chart(made.nodes, certificate.rows)}</div>',
         ]
-    recount = [paragraph(line) for line in describe(made.classes, show)]
+    _, recount = _models(made.classes, made.classes.risk(), show)
     return make_page(
-        "An anonymized table", *parts, heading("The recount of the output"), *recount, *_charts(made.classes, show)
+        "An anonymized table", *parts, heading("The recount of the output"), recount, *_charts(made.classes, show)
     )
 
 
@@ -160,13 +161,13 @@ def size_chart(found: Classes, show: int) -> str:
 
 
 def _span(low: int, high: int | None) -> str:
-    if high is None:
+    if high is None or low >= 100:
         return f"{_short(low)}+"
     return _short(low) if high == low + 1 else f"{_short(low)}-{_short(high - 1)}"
 
 
 def _short(number: int) -> str:
-    return f"{number / 1e6:.3g}M" if number >= 999_999 else f"{number / 1e3:.3g}k" if number >= 999 else str(number)
+    return f"{number / 1e6:.3g}M" if number >= 10**6 else f"{number / 1e3:.3g}k" if number >= 1000 else str(number)
 
 
 def risk_chart(found: Classes, show: int) -> str:

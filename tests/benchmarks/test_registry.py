@@ -22,6 +22,7 @@ def test_jobs__have_names_of_their_own_and_a_rival():
     assert len(set(names)) == len(names)
     assert set(TOPICS) == {
         "noise", "local", "keystream", "locations", "estimation", "files", "fairness", "audits", "learning",
+        "anonymity",
     }  # fmt: skip
     assert set(QUICK) <= set(LIBRARIES)
     for job in JOBS:
@@ -32,6 +33,14 @@ def test_jobs__have_names_of_their_own_and_a_rival():
 
 def test_quick_sizes__are_never_nothing():
     assert all(found.size(quick=True) >= 1 for found in ENTRIES)
+
+
+@pytest.mark.parametrize("name", ["k-small", "k-unique", "models", "lattice", "mondrian"])
+@pytest.mark.parametrize("library", ["fastdp", "duckdb"])
+def test_anonymity__gives_what_numpy_counts(name, library):
+    for one in entries(job=name):
+        if one.library.name == library:
+            assert one.check(one.setup(SIZE), SIZE) == 1
 
 
 @pytest.mark.parametrize("name", ["planar-laplace", "grid-laplace", "grid-geometric", "exponential-metric-200"])
