@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.jobs import draws, estimates, files, points
+from benchmarks.jobs import draws, estimates, files, points, releases
 from benchmarks.jobs.job import CheckError, Job
 from benchmarks.jobs.laws import p_value
 from benchmarks.rivals.libraries import LIBRARIES, Library
@@ -15,7 +15,7 @@ from benchmarks.rivals.ways import Call, Way
 ALPHA = 1e-4
 QUICK = 10
 """A quick run gives every job a tenth of its input."""
-JOBS = (*draws.JOBS, *points.JOBS, *estimates.JOBS, *files.JOBS)
+JOBS = (*draws.JOBS, *points.JOBS, *estimates.JOBS, *files.JOBS, *releases.JOBS)
 TOPICS = tuple(dict.fromkeys(job.topic for job in JOBS))
 
 

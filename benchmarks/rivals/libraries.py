@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.jobs import estimation, files, points, problems
+from benchmarks.jobs import estimation, files, points, problems, releases
 from benchmarks.rivals import local, noise, ways
 from benchmarks.rivals.ways import Way
 from fastdp.random.generator import CHACHA, process_generator
@@ -64,7 +64,8 @@ _ALL = (
         | local.FASTDP
         | estimation.FASTDP
         | points.FASTDP
-        | files.FASTDP,
+        | files.FASTDP
+        | releases.FASTDP,
         module="fastdp",
         package="fastdp",
     ),
@@ -79,7 +80,8 @@ _ALL = (
         ways.numpy_ways(np.random.default_rng)
         | local.numpy_ways(np.random.default_rng)
         | estimation.NUMPY
-        | points.NUMPY,
+        | points.NUMPY
+        | releases.NUMPY,
         package="numpy",
     ),
     Library(
@@ -96,6 +98,8 @@ _ALL = (
         module="pyarrow.parquet",
         package="pyarrow",
     ),
+    Library("duckdb", "its SQL on a table of its own, one thread; not private", releases.DUCKDB, "duckdb", "duckdb"),
+    Library("polars", "its expressions on a frame, all threads; not private", releases.POLARS, "polars", "polars"),
     Library(
         "plain-em",
         "the update as taught, on fastdp's channel, to the same gap, or 80,000 times where that does not reach it",
@@ -105,7 +109,7 @@ _ALL = (
     Library(
         "numpy-tuned",
         "the fastest we found in numpy: SFC64, differences of exponentials, arithmetic in place; unsafe",
-        ways.tuned_ways(),
+        ways.tuned_ways() | releases.TUNED,
     ),
     Library(
         "mkl_random",
@@ -129,6 +133,7 @@ _ALL = (
             "geometric": Way(ways.opendp_way("make_laplace", "l1_distance")),
             "gaussian": Way(ways.opendp_way("make_gaussian", "l2_distance")),
             "discrete-gaussian": Way(ways.opendp_way("make_gaussian", "l2_distance")),
+            **releases.OPENDP,
         },
         module="opendp.prelude",
         package="opendp",

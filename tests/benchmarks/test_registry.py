@@ -20,7 +20,7 @@ SIZE = 20_000
 def test_jobs__have_names_of_their_own_and_a_rival():
     names = [job.name for job in JOBS]
     assert len(set(names)) == len(names)
-    assert set(TOPICS) == {"noise", "local", "keystream", "locations", "estimation", "files"}
+    assert set(TOPICS) == {"noise", "local", "keystream", "locations", "estimation", "files", "releases"}
     assert set(QUICK) <= set(LIBRARIES)
     for job in JOBS:
         libraries = {found.library.name for found in entries(job=job.name)}
