@@ -130,7 +130,11 @@ def polars_plain(_job: Job, data: Visits) -> Call:
     import polars as pl
 
     frame = pl.from_arrow(data.table)
-    return lambda: frame.group_by("k").agg(pl.len().alias("n"), pl.col("v").sum())["n"].to_numpy()
+
+    def call() -> np.ndarray:
+        return np.asarray(frame.group_by("k").agg(pl.len().alias("n"), pl.col("v").sum())["n"].to_numpy())
+
+    return call
 
 
 def polars_bounded(_job: Job, data: Visits) -> Call:

@@ -79,37 +79,64 @@ def _is_same(words, start, length, texts, place):
     return True
 
 
+@inlined
+def _probe(words, start, length, tag, slot, names, texts, slots, mask):
+    """The slot and code of a text, the code EMPTY if it is new."""
+    code = slots[slot]
+    while code != EMPTY:
+        if names[code, 0] == tag and np.int64(names[code, 2]) == length:
+            if _is_same(words, start, length, texts, np.int64(names[code, 1])):
+                break
+        slot = (slot + np.uint64(1)) & mask
+        code = slots[slot]
+    return slot, code
+
+
 @kernel
-def code_texts(offsets, words, first, seed, is_open, names, texts, filled, slots, used, codes):
+def code_texts(offsets, words, first, seed, is_open, names, texts, filled, slots, used, tags, near, codes):
     """Write the codes of texts from ``first`` on; as `code_integers`, for bytes offsets[i] to offsets[i + 1].
 
+    A block of texts at a time: hashes, then the likely code of each, then comparisons, each in a loop of its own, where
+    misses of the caches overlap.
+
     Pre:  words are the bytes, eight each, and one word more; name ``code`` has its keyed hash in names[code, 0], and
-          from texts[names[code, 1]] on its bytes, names[code, 2] of them, filled up with zeros to whole words.
+          from texts[names[code, 1]] on its bytes, names[code, 2] of them, filled up with zeros to whole words;
+          tags and near hold a block.
     Post: returns how many are done, how many codes are used and how many words of ``texts`` are filled; stops when the
           table is half full, or ``texts`` or ``names`` have no room for the next one.
     """
     mask = np.uint64(slots.size - 1)
-    for i in range(first, offsets.size - 1):
-        start = np.int64(offsets[i])
-        length = np.int64(offsets[i + 1]) - start
-        tag = _hash_text(words, start, length, seed)
-        slot = mix(tag, seed) & mask
-        code = slots[slot]
-        while code != EMPTY:
-            if names[code, 0] == tag and np.int64(names[code, 2]) == length:
+    size = offsets.size - 1
+    while first < size:
+        count = min(tags.size, size - first)
+        for k in range(count):
+            start = np.int64(offsets[first + k])
+            tags[k] = _hash_text(words, start, np.int64(offsets[first + k + 1]) - start, seed)
+        for k in range(count):
+            near[k] = slots[mix(tags[k], seed) & mask]
+        for k in range(count):
+            code = near[k]
+            near[k] = code if names[max(code, np.int32(0)), 0] == tags[k] else EMPTY
+        for k in range(count):
+            start = np.int64(offsets[first + k])
+            length = np.int64(offsets[first + k + 1]) - start
+            code = near[k]
+            if code != EMPTY and np.int64(names[code, 2]) == length:
                 if _is_same(words, start, length, texts, np.int64(names[code, 1])):
-                    break
-            slot = (slot + np.uint64(1)) & mask
-            code = slots[slot]
-        if code == EMPTY and is_open:
-            if 2 * (used + 1) > slots.size or filled + length // 8 + 1 > texts.size or used >= names.shape[0]:
-                return i, used, filled
-            names[used, 0], names[used, 1], names[used, 2] = tag, np.uint64(filled), np.uint64(length)
-            for done in range(0, length, 8):
-                texts[filled] = _read_word(words, start + done, length - done)
-                filled += 1
-            slots[slot] = used
-            code = np.int32(used)
-            used += 1
-        codes[i] = code
-    return offsets.size - 1, used, filled
+                    codes[first + k] = code
+                    continue
+            tag = tags[k]
+            slot, code = _probe(words, start, length, tag, mix(tag, seed) & mask, names, texts, slots, mask)
+            if code == EMPTY and is_open:
+                if 2 * (used + 1) > slots.size or filled + length // 8 + 1 > texts.size or used >= names.shape[0]:
+                    return first + k, used, filled
+                names[used, 0], names[used, 1], names[used, 2] = tag, np.uint64(filled), np.uint64(length)
+                for done in range(0, length, 8):
+                    texts[filled] = _read_word(words, start + done, length - done)
+                    filled += 1
+                slots[slot] = used
+                code = np.int32(used)
+                used += 1
+            codes[first + k] = code
+        first += count
+    return size, used, filled

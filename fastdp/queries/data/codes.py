@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ODD = np.uint64(0xC2B2AE3D27D4EB4F)
+BLOCK = 256
+"""Texts that are looked up side by side."""
 
 
 class Table(Protocol):
@@ -84,6 +86,7 @@ class TextTable:
         self.used = self._filled = 0
         self._names, self._texts = np.empty((1 << 10, 3), np.uint64), np.empty(1 << 12, np.uint64)
         self._slots = np.full(1 << 11, -1, np.int32)
+        self._tags, self._near = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int32)
 
     @property
     def tags(self) -> np.ndarray:
@@ -104,7 +107,7 @@ class TextTable:
         while True:
             done, self.used, self._filled = code_texts(
                 offsets, words, done, self._seed, is_open, self._names, self._texts, self._filled, self._slots,
-                self.used, codes,
+                self.used, self._tags, self._near, codes,
             )  # fmt: skip
             if done == codes.size:
                 return codes

@@ -22,7 +22,8 @@ def text_codes(texts, size=1 << 12, room=1 << 13):
     offsets = np.cumsum([0, *map(len, texts)])
     names, arena = np.empty((size // 2, 3), np.uint64), np.empty(room, np.uint64)
     slots, codes = np.full(size, -1, np.int32), np.empty(len(texts), np.int32)
-    done, used, _ = code_texts(offsets, words, 0, SEED, True, names, arena, 0, slots, 0, codes)
+    block = np.empty(4, np.uint64), np.empty(4, np.int32)
+    done, used, _ = code_texts(offsets, words, 0, SEED, True, names, arena, 0, slots, 0, *block, codes)
     return done, used, codes, names[:used, 0]
 
 
