@@ -6,7 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.jobs import anonymity, audits, draws, estimates, fairness, files, learning, points
+from benchmarks.jobs import (
+    anonymity,
+    audits,
+    draws,
+    estimates,
+    fairness,
+    files,
+    learning,
+    points,
+    releases,
+)
 from benchmarks.jobs.job import CheckError, Job
 from benchmarks.jobs.laws import p_value
 from benchmarks.rivals.libraries import LIBRARIES, Library
@@ -15,7 +25,8 @@ from benchmarks.rivals.ways import Call, Way
 ALPHA = 1e-4
 QUICK = 10
 """A quick run gives every job a tenth of its input."""
-JOBS = (*draws.JOBS, *points.JOBS, *estimates.JOBS, *files.JOBS, *fairness.JOBS, *audits.JOBS, *learning.JOBS, *anonymity.JOBS)
+ROOMS = (draws, points, estimates, files, fairness, audits, learning, anonymity, releases)
+JOBS = tuple(job for room in ROOMS for job in room.JOBS)
 TOPICS = tuple(dict.fromkeys(job.topic for job in JOBS))
 
 

@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.jobs import anonymity, audits, estimation, fairness, files, learning, points, problems
+from benchmarks.jobs import (
+    anonymity,
+    audits,
+    estimation,
+    fairness,
+    files,
+    learning,
+    points,
+    problems,
+    releases,
+)
 from benchmarks.rivals import local, noise, ways
 from benchmarks.rivals.ways import Way
 from fastdp.random.generator import CHACHA, process_generator
@@ -68,7 +78,8 @@ _ALL = (
         | fairness.FASTDP
         | audits.FASTDP
         | learning.FASTDP
-        | anonymity.FASTDP,
+        | anonymity.FASTDP
+        | releases.FASTDP,
         module="fastdp",
         package="fastdp",
     ),
@@ -86,7 +97,8 @@ _ALL = (
         | estimation.NUMPY
         | points.NUMPY
         | fairness.NUMPY
-        | learning.NUMPY,
+        | learning.NUMPY
+        | releases.NUMPY,
         package="numpy",
     ),
     Library(
@@ -103,7 +115,7 @@ _ALL = (
         module="pyarrow.parquet",
         package="pyarrow",
     ),
-    Library("duckdb", "group by in one thread, from a table of its own", fairness.DUCKDB, "duckdb", "duckdb"),
+    Library("duckdb", "group by in one thread, from a table of its own", fairness.DUCKDB | releases.DUCKDB, "duckdb", "duckdb"),
     Library(
         "fairlearn",
         "MetricFrame of five rates, as its guide has it",
@@ -111,6 +123,7 @@ _ALL = (
         module="fairlearn.metrics",
         package="fairlearn",
     ),
+    Library("polars", "its expressions on a frame, all threads; not private", releases.POLARS, "polars", "polars"),
     Library(
         "plain-em",
         "the update as taught, on fastdp's channel, to the same gap, or 80,000 times where that does not reach it",
@@ -120,7 +133,7 @@ _ALL = (
     Library(
         "numpy-tuned",
         "the fastest we found in numpy: SFC64, differences of exponentials, arithmetic in place; unsafe",
-        ways.tuned_ways(),
+        ways.tuned_ways() | releases.TUNED,
     ),
     Library(
         "mkl_random",
@@ -144,6 +157,7 @@ _ALL = (
             "geometric": Way(ways.opendp_way("make_laplace", "l1_distance")),
             "gaussian": Way(ways.opendp_way("make_gaussian", "l2_distance")),
             "discrete-gaussian": Way(ways.opendp_way("make_gaussian", "l2_distance")),
+            **releases.OPENDP,
         },
         module="opendp.prelude",
         package="opendp",

@@ -100,7 +100,7 @@ def _to_arrow(owner: str, name: str, values: Any) -> pa.Array | pa.ChunkedArray:
     if not is_numpy and not isinstance(plain, list | tuple):
         raise SchemaError(f"{owner}: column {name!r} is no array, series or list of one dimension")
     try:
-        array = pa.array(plain.astype(plain.dtype.newbyteorder("=")) if is_numpy else plain)
+        array = pa.array(plain.astype(plain.dtype.newbyteorder("="), copy=False) if is_numpy else plain)
         if is_numpy and plain.dtype.kind == "O" and not plain.size:
             array = array.cast(pa.string())
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # whose message may hold a value

@@ -272,10 +272,25 @@ class _Candidates:
         if not self.ties:
             own = np.maximum(np.maximum(scale * self.starts - target, target - scale * self.ends), 0)
             return np.concatenate([gap_scores, own]), np.concatenate([gap_widths, np.ones_like(own)])
-        digits = np.arange(1 << self.ties, dtype=np.int64)
-        below = self.starts[:, None] + ((self.ends - self.starts)[:, None] * digits >> self.ties)
-        own = np.abs(scale * below - target).ravel()
-        return np.concatenate([gap_scores, own]), np.concatenate([gap_widths << self.ties, np.ones_like(own)])
+        _, below, widths = self.splits()
+        own = np.abs(scale * below - target)
+        return np.concatenate([gap_scores, own]), np.concatenate([gap_widths << self.ties, widths])
+
+    def splits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Each value's ways to be split by its digits: its number, the rows below the split, how many digits do it.
+
+        Digit d of 2**ties puts floor(rows * d / 2**ties) of the rows that share the value below.
+        """
+        digits = 1 << self.ties
+        rows = self.ends - self.starts
+        ways = np.maximum(np.minimum(rows, digits), 1)
+        number = np.repeat(np.arange(rows.size), ways)
+        place = np.arange(number.size) - np.repeat(np.cumsum(ways) - ways, ways)
+        mine = np.maximum(rows[number], 1)
+        widths = -(-(place + 1) * digits // mine) + (-place * digits // mine)  # numbers of digits between two ceilings
+        many = mine > digits
+        moved = np.where(many, mine * place >> self.ties, place)
+        return number, self.starts[number] + moved, np.where(many, 1, widths)
 
     def locate(self, piece: int, offset: int) -> tuple[int, int]:
         """The candidate's step, and the rows of the range below the split at it."""
@@ -283,9 +298,10 @@ class _Candidates:
         if piece < gaps:
             low = self.first if piece == 0 else int(self.values[piece - 1]) + 1
             return low + (offset >> self.ties), self.base if piece == 0 else int(self.ends[piece - 1])
-        number, digit = divmod(piece - gaps, 1 << self.ties)
-        start, end = int(self.starts[number]), int(self.ends[number])
-        return int(self.values[number]), start + ((end - start) * digit >> self.ties)
+        if not self.ties:
+            return int(self.values[piece - gaps]), int(self.starts[piece - gaps])
+        number, below, _ = self.splits()
+        return int(self.values[number[piece - gaps]]), int(below[piece - gaps])
 
 
 def choose_piece(law: SelectionLaw, scores: np.ndarray, widths: np.ndarray, integers: Integers) -> tuple[int, int]:

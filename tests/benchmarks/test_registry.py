@@ -22,7 +22,7 @@ def test_jobs__have_names_of_their_own_and_a_rival():
     assert len(set(names)) == len(names)
     assert set(TOPICS) == {
         "noise", "local", "keystream", "locations", "estimation", "files", "fairness", "audits", "learning",
-        "anonymity",
+        "anonymity", "releases",
     }  # fmt: skip
     assert set(QUICK) <= set(LIBRARIES)
     for job in JOBS:

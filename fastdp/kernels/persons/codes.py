@@ -12,8 +12,6 @@ from fastdp.kernels.jit import inlined, kernel
 from fastdp.kernels.persons.mixing import mix
 
 EMPTY = np.int32(-1)
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-_EIGHT, _SHIFT = np.uint64(8), np.uint64(32)
 
 
 @kernel
@@ -54,67 +52,91 @@ def fill_slots(tags, used, seed, slots):
 
 
 @inlined
-def _read_word(data, place, stop):
-    """Up to eight bytes from ``place`` as a word, little end first."""
-    word = np.uint64(0)
-    if place + 8 <= stop:
-        for k in range(8):
-            word |= np.uint64(data[place + k]) << np.uint64(8 * k)
-    else:
-        for k in range(stop - place):
-            word |= np.uint64(data[place + k]) << np.uint64(8 * k)
+def _read_word(words, place, left):
+    """Up to eight of the bytes from ``place`` on as a word, little end first: two aligned words, shifted."""
+    at, shift = place >> 3, np.uint64((place & 7) * 8)
+    word = (words[at] >> shift) | ((words[at + 1] << np.uint64(1)) << (np.uint64(63) - shift))
+    if left < 8:
+        word &= (np.uint64(1) << np.uint64(8 * left)) - np.uint64(1)
     return word
 
 
 @inlined
-def _hash_text(data, start, stop, seed):
+def _hash_text(words, start, length, seed):
     """A keyed hash of bytes: each word is mixed into the state; the length comes first."""
-    state = mix(np.uint64(stop - start), seed)
-    place = start
-    while place < stop:
-        state = mix(_read_word(data, place, stop), state)
-        place += 8
+    state = mix(np.uint64(length), seed)
+    for done in range(0, length, 8):
+        state = mix(_read_word(words, start + done, length - done), state)
     return state
 
 
 @inlined
-def _is_same(data, start, length, texts, place):
-    for k in range(length):
-        if data[start + k] != texts[place + k]:
+def _is_same(words, start, length, texts, place):
+    for done in range(0, length, 8):
+        if _read_word(words, start + done, length - done) != texts[place]:
             return False
+        place += 1
     return True
 
 
-@kernel
-def code_texts(offsets, data, first, seed, is_open, ends, texts, tags, slots, used, codes):
-    """Write the codes of texts from ``first`` on; as `code_integers`, for bytes data[offsets[i]:offsets[i + 1]].
+@inlined
+def _probe(words, start, length, tag, slot, names, texts, slots, mask):
+    """The slot and code of a text, the code EMPTY if it is new."""
+    code = slots[slot]
+    while code != EMPTY:
+        if names[code, 0] == tag and np.int64(names[code, 2]) == length:
+            if _is_same(words, start, length, texts, np.int64(names[code, 1])):
+                break
+        slot = (slot + np.uint64(1)) & mask
+        code = slots[slot]
+    return slot, code
 
-    Pre:  text ``code`` is texts[ends[code]:ends[code + 1]], and tags[code] its keyed hash.
-    Post: stops when the table is half full, or ``texts`` or ``tags`` have no room for the next one.
+
+@kernel
+def code_texts(offsets, words, first, seed, is_open, names, texts, filled, slots, used, tags, near, codes):
+    """Write the codes of texts from ``first`` on; as `code_integers`, for bytes offsets[i] to offsets[i + 1].
+
+    A block of texts at a time: hashes, then the likely code of each, then comparisons, each in a loop of its own, where
+    misses of the caches overlap.
+
+    Pre:  words are the bytes, eight each, and one word more; name ``code`` has its keyed hash in names[code, 0], and
+          from texts[names[code, 1]] on its bytes, names[code, 2] of them, filled up with zeros to whole words;
+          tags and near hold a block.
+    Post: returns how many are done, how many codes are used and how many words of ``texts`` are filled; stops when the
+          table is half full, or ``texts`` or ``names`` have no room for the next one.
     """
     mask = np.uint64(slots.size - 1)
-    for i in range(first, offsets.size - 1):
-        start, stop = np.int64(offsets[i]), np.int64(offsets[i + 1])
-        length = stop - start
-        tag = _hash_text(data, start, stop, seed)
-        slot = mix(tag, seed) & mask
-        code = slots[slot]
-        while code != EMPTY:
-            at = ends[code]
-            if tags[code] == tag and ends[code + 1] - at == length and _is_same(data, start, length, texts, at):
-                break
-            slot = (slot + np.uint64(1)) & mask
-            code = slots[slot]
-        if code == EMPTY and is_open:
-            end = ends[used]
-            if 2 * (used + 1) > slots.size or end + length > texts.size or used >= tags.size:
-                return i, used
-            for k in range(length):
-                texts[end + k] = data[start + k]
-            ends[used + 1] = end + length
-            tags[used] = tag
-            slots[slot] = used
-            code = np.int32(used)
-            used += 1
-        codes[i] = code
-    return offsets.size - 1, used
+    size = offsets.size - 1
+    while first < size:
+        count = min(tags.size, size - first)
+        for k in range(count):
+            start = np.int64(offsets[first + k])
+            tags[k] = _hash_text(words, start, np.int64(offsets[first + k + 1]) - start, seed)
+        for k in range(count):
+            near[k] = slots[mix(tags[k], seed) & mask]
+        for k in range(count):
+            code = near[k]
+            near[k] = code if names[max(code, np.int32(0)), 0] == tags[k] else EMPTY
+        for k in range(count):
+            start = np.int64(offsets[first + k])
+            length = np.int64(offsets[first + k + 1]) - start
+            code = near[k]
+            if code != EMPTY and np.int64(names[code, 2]) == length:
+                if _is_same(words, start, length, texts, np.int64(names[code, 1])):
+                    codes[first + k] = code
+                    continue
+            tag = tags[k]
+            slot, code = _probe(words, start, length, tag, mix(tag, seed) & mask, names, texts, slots, mask)
+            if code == EMPTY and is_open:
+                if 2 * (used + 1) > slots.size or filled + length // 8 + 1 > texts.size or used >= names.shape[0]:
+                    return first + k, used, filled
+                names[used, 0], names[used, 1], names[used, 2] = tag, np.uint64(filled), np.uint64(length)
+                for done in range(0, length, 8):
+                    texts[filled] = _read_word(words, start + done, length - done)
+                    filled += 1
+                slots[slot] = used
+                code = np.int32(used)
+                used += 1
+            codes[first + k] = code
+        first += count
+    return size, used, filled

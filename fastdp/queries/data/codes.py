@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ODD = np.uint64(0xC2B2AE3D27D4EB4F)
+BLOCK = 256
+"""Texts that are looked up side by side."""
 
 
 class Table(Protocol):
@@ -81,13 +83,14 @@ class TextTable:
 
     def __init__(self, seed: int, kind: pa.DataType | None = None) -> None:
         self._seed, self._kind = np.uint64(seed), kind
-        self.used = 0
-        self._ends, self._texts = np.zeros((1 << 10) + 1, np.int64), np.empty(1 << 14, np.uint8)
-        self._tags, self._slots = np.empty(1 << 10, np.uint64), np.full(1 << 11, -1, np.int32)
+        self.used = self._filled = 0
+        self._names, self._texts = np.empty((1 << 10, 3), np.uint64), np.empty(1 << 12, np.uint64)
+        self._slots = np.full(1 << 11, -1, np.int32)
+        self._tags, self._near = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int32)
 
     @property
     def tags(self) -> np.ndarray:
-        return self._tags[: self.used]
+        return np.ascontiguousarray(self._names[: self.used, 0])
 
     def find(self, array: pa.Array, *, is_open: bool) -> np.ndarray:
         import pyarrow as pa
@@ -98,29 +101,33 @@ class TextTable:
                 return np.full(len(array), -1, np.int32)
             found: np.ndarray = entries[array.indices.fill_null(0).to_numpy(zero_copy_only=False)]
             return found
-        offsets, data = _bytes(array)
+        offsets, words = _words_of_texts(array)
         codes = np.empty(len(array), np.int32)
         done = 0
         while True:
-            done, self.used = code_texts(
-                offsets, data, done, self._seed, is_open, self._ends, self._texts, self._tags, self._slots, self.used,
-                codes,
+            done, self.used, self._filled = code_texts(
+                offsets, words, done, self._seed, is_open, self._names, self._texts, self._filled, self._slots,
+                self.used, self._tags, self._near, codes,
             )  # fmt: skip
             if done == codes.size:
                 return codes
             self._grow(int(offsets[done + 1] - offsets[done]))
 
     def _grow(self, length: int) -> None:
-        if self._ends[self.used] + length > self._texts.size:
-            self._texts = _enlarged(self._texts, length)
-        if 2 * (self.used + 1) > self._slots.size or self.used >= self._tags.size:
-            self._tags, self._ends = _enlarged(self._tags), _enlarged(self._ends)
-            self._slots = _rebuilt(self._tags, self.used, self._seed)
+        if self._filled + length // 8 + 1 > self._texts.size:
+            self._texts = _enlarged(self._texts, length // 8)
+        if 2 * (self.used + 1) > self._slots.size or self.used >= self._names.shape[0]:
+            self._names = np.concatenate([self._names, np.empty_like(self._names)])
+            self._slots = _rebuilt(np.ascontiguousarray(self._names[:, 0]), self.used, self._seed)
 
     def names(self) -> pa.Array:
         import pyarrow as pa
 
-        buffers = [None, pa.py_buffer(self._ends[: self.used + 1].copy()), pa.py_buffer(self._texts.copy())]
+        starts, lengths = (self._names[: self.used, place].astype(np.int64) for place in (1, 2))
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.arange(offsets[-1]) + np.repeat(8 * starts - offsets[:-1], lengths)
+        data = self._texts[: self._filled].view(np.uint8)[places]
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
         kind = pa.string() if self._kind is None or pa.types.is_string_view(self._kind) else self._kind  # not sortable
         return pa.Array.from_buffers(pa.large_string(), self.used, buffers).cast(kind)
 
@@ -241,8 +248,8 @@ def declared_array(owner: str, column: str, kind: pa.DataType, values: Sequence[
     return converted
 
 
-def _bytes(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets and bytes of a text array."""
+def _words_of_texts(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets of a text array, and its bytes as words, with one word more behind the last."""
     import pyarrow as pa
 
     if pa.types.is_string_view(array.type):
@@ -250,9 +257,13 @@ def _bytes(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     kind = np.int64 if pa.types.is_large_string(array.type) else np.int32
     _, offsets, data = array.buffers()
     if offsets is None or not len(array):
-        return np.zeros(len(array) + 1, np.int64), np.zeros(0, np.uint8)
+        return np.zeros(len(array) + 1, np.int32), np.zeros(2, np.uint64)
     places = np.frombuffer(offsets, kind)[array.offset : array.offset + len(array) + 1]
-    return places, np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    first, last = int(places[0]) // 8 * 8, int(places[-1])
+    words = np.zeros((last - first) // 8 + 2, np.uint64)
+    if data is not None:
+        words.view(np.uint8)[: last - first] = np.frombuffer(data, np.uint8)[first:last]
+    return places - places.dtype.type(first) if first else places, words
 
 
 def _words(kind: pa.DataType) -> Any:

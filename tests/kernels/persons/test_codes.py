@@ -16,13 +16,15 @@ def integer_codes(keys, size=1 << 12, is_open=True):
     return done, used, names, codes, slots
 
 
-def text_codes(texts, size=1 << 12, room=1 << 16):
-    data = np.frombuffer(b"".join(texts), np.uint8)
+def text_codes(texts, size=1 << 12, room=1 << 13):
+    data = b"".join(texts)
+    words = np.frombuffer(data + bytes(16 - len(data) % 8), np.uint64)
     offsets = np.cumsum([0, *map(len, texts)])
-    ends, arena = np.zeros(size // 2 + 1, np.int64), np.empty(room, np.uint8)
-    tags, slots, codes = np.empty(size // 2, np.uint64), np.full(size, -1, np.int32), np.empty(len(texts), np.int32)
-    done, used = code_texts(offsets, data, 0, SEED, True, ends, arena, tags, slots, 0, codes)
-    return done, used, codes, tags[:used]
+    names, arena = np.empty((size // 2, 3), np.uint64), np.empty(room, np.uint64)
+    slots, codes = np.full(size, -1, np.int32), np.empty(len(texts), np.int32)
+    block = np.empty(4, np.uint64), np.empty(4, np.int32)
+    done, used, _ = code_texts(offsets, words, 0, SEED, True, names, arena, 0, slots, 0, *block, codes)
+    return done, used, codes, names[:used, 0]
 
 
 def test_integers__get_codes_by_first_appearance():
@@ -53,7 +55,7 @@ def test_texts__are_told_apart_by_their_bytes():
 
 
 def test_texts__stop_where_there_is_no_room():
-    assert text_codes([bytes([65 + i]) * 10 for i in range(20)], room=55)[0] == 5
+    assert text_codes([bytes([65 + i]) * 10 for i in range(20)], room=11)[0] == 5
 
 
 def mix(word, key):
