@@ -1,7 +1,7 @@
 """Membership inference on a trained model, and the most that a guarantee lets any such attack gain.
 
 The attack guesses that a record was trained on if the model's loss on it is low. ``advantage`` is the rate of members
-found minus the rate of others accused, for which (epsilon, delta)-DP leaves at most (e^eps - 1 + 2 delta) / (e^eps + 1).
+found minus the rate of others accused; (epsilon, delta)-DP leaves at most (e^eps - 1 + 2 delta) / (e^eps + 1) of it.
 """
 
 from __future__ import annotations
@@ -91,4 +91,4 @@ def ratio_attack(losses: Any, inside: Any, outside: Any) -> np.ndarray:
         spread = np.maximum(rows.std(axis=0), 1e-9)
         return np.asarray(-(((target - rows.mean(axis=0)) / spread) ** 2) / 2 - np.log(spread))
 
-    return log_density(within) - log_density(without)
+    return np.asarray(log_density(within) - log_density(without))

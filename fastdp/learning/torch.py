@@ -80,15 +80,15 @@ class PrivateOptimizer:
         self._parameters = [one for one in model.parameters() if one.requires_grad]
         held = {id(one) for group in optimizer.param_groups for one in group["params"]}
         if held != {id(one) for one in self._parameters}:
-            raise ParameterError(f"{owner}: the optimizer must hold all trainable parameters of the model and no others")
+            raise ParameterError(
+                f"{owner}: the optimizer must hold all trainable parameters of the model and no others"
+            )
         if any(isinstance(part, self._torch.nn.modules.batchnorm._BatchNorm) for part in model.modules()):  # noqa: SLF001
             raise ParameterError(
                 f"{owner}: batch normalisation mixes examples, so that no clip bounds one of them; use GroupNorm"
             )
         shapes = tuple(tuple(one.shape) for one in self._parameters)
-        self.gradients = GradientSum(
-            clip=clip, noise_multiplier=noise_multiplier, batch=batch, shapes=shapes, rng=rng
-        )
+        self.gradients = GradientSum(clip=clip, noise_multiplier=noise_multiplier, batch=batch, shapes=shapes, rng=rng)
         self.steps = 0
 
     def step(self, inputs: Any, targets: Any) -> None:

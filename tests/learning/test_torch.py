@@ -39,7 +39,12 @@ def test_sum__of_tensors_is_that_of_arrays():
     """By DLPack, from tensors that want gradients as well."""
     rows = np.random.default_rng(2).standard_normal((20, 30)).astype(np.float32)
     totals = []
-    for given in (rows, torch.tensor(rows), torch.tensor(rows, requires_grad=True), torch.tensor(rows).T.contiguous().T):
+    for given in (
+        rows,
+        torch.tensor(rows),
+        torch.tensor(rows, requires_grad=True),
+        torch.tensor(rows).T.contiguous().T,
+    ):
         mean = fd.learning.GradientSum(clip=1.0, noise_multiplier=1.0, batch=1)
         totals.append(mean.add(given)._sum.totals[0])
     assert all(np.array_equal(total, totals[0]) for total in totals)
