@@ -89,7 +89,7 @@ def test_compare__refuses_another_machine_and_other_files(measured, tmp_path):
 def test_bench__an_unknown_topic_names_the_known_ones():
     done = call("everything")
     assert done.exit_code == 2
-    assert "noise, local, keystream, locations, estimation, files, limits, scaling, calls" in done.output
+    assert "noise, local, keystream, locations, estimation, files, learning, limits, scaling, calls" in done.output
 
 
 def test_bench__outside_a_checkout_says_the_way_out(monkeypatch, tmp_path):
