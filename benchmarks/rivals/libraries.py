@@ -115,7 +115,13 @@ _ALL = (
         module="pyarrow.parquet",
         package="pyarrow",
     ),
-    Library("duckdb", "group by in one thread, from a table of its own", fairness.DUCKDB | releases.DUCKDB, "duckdb", "duckdb"),
+    Library(
+        "duckdb",
+        "its SQL in one thread, from a table of its own; not private",
+        fairness.DUCKDB | releases.DUCKDB | anonymity.DUCKDB,
+        module="duckdb",
+        package="duckdb",
+    ),
     Library(
         "fairlearn",
         "MetricFrame of five rates, as its guide has it",
@@ -206,7 +212,6 @@ _ALL = (
         module="pure_ldp.frequency_oracles.local_hashing",
         package="pure-ldp",
     ),
-    Library("duckdb", "group by, one thread", anonymity.DUCKDB, module="duckdb", package="duckdb"),
     Library("pycanon", "as it works", anonymity.PYCANON, module="pycanon.anonymity", package="pycanon"),
     Library("anjana", "a greedy search, from text", anonymity.ANJANA, module="anjana.anonymity", package="anjana"),
     Library("anonypy", "Mondrian in pandas", anonymity.ANONYPY, module="anonypy", package="anonypy"),

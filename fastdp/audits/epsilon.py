@@ -20,7 +20,7 @@ from fastdp.mechanisms.metric.finite import CodeMechanism
 from fastdp.mechanisms.metric.globe_laplace import GlobeLaplace
 from fastdp.mechanisms.metric.planar_laplace import PlanarLaplace
 from fastdp.privacy import Privacy
-from fastdp.quantities import METRES
+from fastdp.units.lengths import METRES
 
 if TYPE_CHECKING:
     from fastdp import Rng

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -31,7 +31,19 @@ MOST_EXAMPLES = 1 << 38
 Shapes = tuple[tuple[int, ...], ...]
 
 
-def read_gradients(owner: str, given: Any) -> tuple[list[np.ndarray], Shapes]:
+class Tensor(Protocol):
+    """An array of another library that speaks DLPack, such as a tensor of torch or an array of JAX."""
+
+    def __dlpack__(self, **options: Any) -> Any: ...
+
+    def __dlpack_device__(self) -> Any: ...
+
+
+Gradients = np.ndarray | Tensor | Sequence[np.ndarray | Tensor]
+"""One row per example; of one parameter of a model, or of each."""
+
+
+def read_gradients(owner: str, given: Gradients) -> tuple[list[np.ndarray], Shapes]:
     """The gradients of n examples: one array (n, ...), or one for each parameter of the model; flat rows, and shapes.
 
     Arrays of numpy, or whatever speaks DLPack from the main memory (torch, JAX): float16, float32 or float64.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,10 @@ import numpy as np
 
 from fastdp import validation
 from fastdp.errors import ParameterError
+from fastdp.typing import Numbers
 
+Bounds = Sequence[float | Numbers]
+"""A pair (low, high), of one number each or of one per feature."""
 EDGE = 1 - 2.0**-40
 """Rows end just inside the unit ball, whatever the products after are rounded by."""
 
@@ -28,7 +32,9 @@ class UnitBall:
     intercept_scale: float
 
     @classmethod
-    def read(cls, owner: str, features: int, bounds: Any, radius: Any, intercept_scale: float) -> UnitBall:
+    def read(
+        cls, owner: str, features: int, bounds: Bounds | None, radius: float | None, intercept_scale: float
+    ) -> UnitBall:
         """From the declared ``bounds`` of the features, or the largest norm of a row, or both; neither is refused."""
         if bounds is None and radius is None:
             raise ParameterError(

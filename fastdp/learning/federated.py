@@ -25,6 +25,7 @@ from fastdp.learning.sampling import poisson_sample
 from fastdp.privacy import DISTANCE, Privacy
 from fastdp.random.rng import Rng, resolve
 from fastdp.threads import for_each_block
+from fastdp.typing import Numbers
 
 LARGEST_BITS = 62
 SPREAD = 8
@@ -105,7 +106,7 @@ class FederatedSum(ABC):
         """The standard deviation of the noise in a coordinate of the sum, if all clients stay."""
         return math.sqrt(self.clients * self._law.variance) * self.resolution
 
-    def message(self, update: Any, *, rng: Rng | None = None) -> np.ndarray:
+    def message(self, update: Numbers, *, rng: Rng | None = None) -> np.ndarray:
         """One client's message: its update clipped, on the grid, with its share of the noise, modulo 2**bits.
 
         Parameters

@@ -15,6 +15,7 @@ from fastdp.learning.clipping import (
     MOST_EXAMPLES,
     MOST_STEPS,
     ClippedSum,
+    Gradients,
     Shapes,
     check_shapes,
     read_gradients,
@@ -173,7 +174,7 @@ class GradientSum:
         noise = {"epsilon": self.epsilon} if self.epsilon is not None else {"noise_multiplier": self.noise_multiplier}
         return {"type": "GradientSum", "clip": self.clip, "batch": self.batch, "steps": self.steps, **noise}
 
-    def add(self, gradients: Any) -> GradientSum:
+    def add(self, gradients: Gradients) -> GradientSum:
         """Add the gradients of some examples: an array (n, ...), or one for each parameter of the model.
 
         Numpy arrays, or tensors of torch and JAX in the main memory (DLPack). Nothing is added if any is refused.

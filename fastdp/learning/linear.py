@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from fastdp import validation
-from fastdp.learning.features import EDGE, UnitBall
+from fastdp.learning.features import EDGE, Bounds, UnitBall
 from fastdp.learning.gradient_sum import GradientSum
 from fastdp.learning.logistic import read_budget
 from fastdp.learning.noisy_descent import CHUNK, make_sum, total_privacy
 from fastdp.learning.scikit import BaseEstimator, RegressorMixin, check_is_fitted, validate_data
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng
+from fastdp.typing import Matrix, Numbers
 
 if TYPE_CHECKING:
     from fastdp.accounting.ledger import Ledger
@@ -54,9 +56,9 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         epsilon: float | None = None,
         delta: float = 0.0,
-        bounds: Any = None,
+        bounds: Bounds | None = None,
         radius: float | None = None,
-        target_bounds: Any = None,
+        target_bounds: Sequence[float] | None = None,
         intercept_scale: float = 1.0,
         unsafe_seed: int | None = None,
     ) -> None:
@@ -68,19 +70,19 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.intercept_scale = intercept_scale
         self.unsafe_seed = unsafe_seed
 
-    def fit(self, X: Any, y: Any, *, ledger: Ledger | None = None) -> Self:
+    def fit(self, X: Matrix, y: Numbers, *, ledger: Ledger | None = None) -> Self:
         """Fit to rows and targets; with a ledger, the whole fit is paid for before the data are used."""
         owner = "LinearRegression"
         budget = read_budget(owner, self.epsilon, self.delta)
         low, high = validation.bounds(f"{owner}, targets", self.target_bounds, integers=False)
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        ball = UnitBall.read(owner, X.shape[1], self.bounds, self.radius, self.intercept_scale)
+        given, truths = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        ball = UnitBall.read(owner, given.shape[1], self.bounds, self.radius, self.intercept_scale)
         rng = Rng() if self.unsafe_seed is None else Rng.unsafe_seed(self.unsafe_seed)
         if ledger is not None:
             ledger.spend(Privacy(epsilon=budget.epsilon, delta=budget.delta), name="linear regression")
-        rows = ball.rows(X)
+        rows = ball.rows(given)
         half = (high - low) / 2
-        targets = np.clip((y - (low + high) / 2) / half, -1, 1) * EDGE
+        targets = np.clip((truths - (low + high) / 2) / half, -1, 1) * EDGE
         width = rows.shape[1]
         upper = np.triu_indices(width)
         # off-diagonal products stand for two entries: with sqrt(2) the vector has the norm of the matrix, |x|**2 <= 1
@@ -101,11 +103,11 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.coef_, self.intercept_ = coef[0] * half / EDGE, float(intercept[0]) * half / EDGE + (low + high) / 2
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         """The expected target of each row."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray(X @ self.coef_ + self.intercept_)
+        given = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(given @ self.coef_ + self.intercept_)
 
 
 def _noise(sums: GradientSum) -> float:

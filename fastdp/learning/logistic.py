@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from fastdp import validation
 from fastdp.errors import ParameterError
 from fastdp.laws.central.gaussian import check_reachable
-from fastdp.learning.features import UnitBall
+from fastdp.learning.features import Bounds, UnitBall
 from fastdp.learning.noisy_descent import (
     COUNT_SHARE,
     Budget,
@@ -30,6 +30,7 @@ from fastdp.learning.scikit import (
 )
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng
+from fastdp.typing import Column, Matrix
 
 if TYPE_CHECKING:
     from fastdp.accounting.ledger import Ledger
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 METHODS = ("gradient descent", "objective perturbation", "output perturbation")
 
 
-def read_budget(owner: str, epsilon: Any, delta: Any) -> Budget:
+def read_budget(owner: str, epsilon: float | None, delta: float) -> Budget:
     """Epsilon, which has no default, and delta."""
     if epsilon is None:
         raise ParameterError(f"{owner}: epsilon has no default; give the epsilon of the whole fit")
@@ -94,7 +95,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         epsilon: float | None = None,
         delta: float = 0.0,
-        bounds: Any = None,
+        bounds: Bounds | None = None,
         radius: float | None = None,
         size: int | None = None,
         method: str = "gradient descent",
@@ -102,7 +103,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learning_rate: float = 8.0,
         regularization: float | None = None,
         intercept_scale: float = 0.3,
-        classes: Any = None,
+        classes: Column | None = None,
         unsafe_seed: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -118,19 +119,19 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes = classes
         self.unsafe_seed = unsafe_seed
 
-    def fit(self, X: Any, y: Any, *, ledger: Ledger | None = None) -> Self:
+    def fit(self, X: Matrix, y: Column, *, ledger: Ledger | None = None) -> Self:
         """Fit to rows and labels; with a ledger, the whole fit is paid for before the data are used."""
         owner = "LogisticRegression"
         budget = read_budget(owner, self.epsilon, self.delta)
         validation.one_of(owner, "method", self.method, METHODS)
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        ball = UnitBall.read(owner, X.shape[1], self.bounds, self.radius, self.intercept_scale)
-        self.classes_, codes = self._encode(y)
+        given, labels = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(labels)
+        ball = UnitBall.read(owner, given.shape[1], self.bounds, self.radius, self.intercept_scale)
+        self.classes_, codes = self._encode(labels)
         rng = Rng() if self.unsafe_seed is None else Rng.unsafe_seed(self.unsafe_seed)
         if ledger is not None:
             ledger.spend(Privacy(epsilon=budget.epsilon, delta=budget.delta), name="logistic regression")
-        rows = ball.rows(X)
+        rows = ball.rows(given)
         outputs = 1 if self.classes_.size == 2 else self.classes_.size
         if self.method == "gradient descent":
             weights = self._descend(rows, codes, outputs, budget, rng)
@@ -186,19 +187,19 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = 1
         return perturb(Margins(rows, np.where(codes == 1, 1.0, -1.0)), budget, penalty, rng)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Matrix) -> np.ndarray:
         """Scores: of the second class, or of each of more than two."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        scores = X @ self.coef_.T + self.intercept_
+        given = validate_data(self, X, dtype=np.float64, reset=False)
+        scores = given @ self.coef_.T + self.intercept_
         return np.asarray(scores[:, 0] if scores.shape[1] == 1 else scores)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         """The most probable class of each row."""
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)])
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Matrix) -> np.ndarray:
         """The probability of each class, one row per row."""
         scores = self.decision_function(X)
         return _probabilities(scores[:, None] if scores.ndim == 1 else scores)

@@ -1,20 +1,20 @@
 """Membership inference on a trained model, and the most that a guarantee lets any such attack gain.
 
 The attack guesses that a record was trained on if the model's loss on it is low. ``advantage`` is the rate of members
-found minus the rate of others accused, for which (epsilon, delta)-DP leaves at most (e^eps - 1 + 2 delta) / (e^eps + 1).
+found minus the rate of others accused; (epsilon, delta)-DP leaves at most (e^eps - 1 + 2 delta) / (e^eps + 1) of it.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from fastdp import rounding, validation
 from fastdp.errors import ParameterError
 from fastdp.privacy import Privacy
+from fastdp.typing import Matrix, Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def membership_bound(privacy: Privacy, delta: float | None = None) -> float:
     return min(1.0, rounding.up((power - 1 + 2 * at) / (power + 1) * (1 + 1e-15)))
 
 
-def loss_attack(members: Any, others: Any) -> Membership:
+def loss_attack(members: Numbers, others: Numbers) -> Membership:
     """The loss-threshold attack: records whose loss is low are called members. [Yeom et al. 2018]
 
     Parameters
@@ -66,7 +66,7 @@ def loss_attack(members: Any, others: Any) -> Membership:
     return Membership(float((found - accused).max()), auc)
 
 
-def ratio_attack(losses: Any, inside: Any, outside: Any) -> np.ndarray:
+def ratio_attack(losses: Numbers, inside: Matrix, outside: Matrix) -> np.ndarray:
     """Scores of the likelihood-ratio attack, high for members: normal laws of each record's loss with and without it.
 
     [Carlini et al. 2022]
@@ -91,4 +91,4 @@ def ratio_attack(losses: Any, inside: Any, outside: Any) -> np.ndarray:
         spread = np.maximum(rows.std(axis=0), 1e-9)
         return np.asarray(-(((target - rows.mean(axis=0)) / spread) ** 2) / 2 - np.log(spread))
 
-    return log_density(within) - log_density(without)
+    return np.asarray(log_density(within) - log_density(without))

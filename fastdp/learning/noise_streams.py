@@ -16,7 +16,7 @@ from fastdp.engine.runner import working_memory
 from fastdp.errors import ParameterError
 from fastdp.kernels.gradients.streams import add_scaled, solve_banded
 from fastdp.laws.central.gaussian import GaussianLaw
-from fastdp.learning.clipping import MOST_COORDINATES, ClippedSum, check_shapes, read_gradients
+from fastdp.learning.clipping import MOST_COORDINATES, ClippedSum, Gradients, check_shapes, read_gradients
 from fastdp.learning.streams import (
     COEFFICIENT_BITS,
     invert,
@@ -29,6 +29,7 @@ from fastdp.losses import GaussianLoss
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, Slots, resolve
 from fastdp.threads import for_each_block
+from fastdp.typing import Numbers
 
 GRID = 1 << 20
 """Steps of the gradients' grid within the clip."""
@@ -71,7 +72,7 @@ class StreamNoise:
         for_each_block(self.dimension, work)
         return out
 
-    def add(self, gradients: Any) -> Self:
+    def add(self, gradients: Gradients) -> Self:
         """Add the gradients of some examples to the sum of the step at hand: an array (n, dimension)."""
         owner = type(self).__name__
         parts, shapes = read_gradients(owner, gradients)
@@ -152,7 +153,7 @@ class BandedNoise(StreamNoise):
         clip: float = 1.0,
         participations: int = 1,
         separation: int | None = None,
-        coefficients: Any = None,
+        coefficients: Numbers | None = None,
         keep: str = "ring",
         rng: Rng | None = None,
     ) -> None:

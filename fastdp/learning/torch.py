@@ -95,7 +95,7 @@ class PrivateOptimizer:
         """One step along the noisy mean gradient of some examples; also of none, which a Poisson sample may be."""
         for first in range(0, len(inputs), self.microbatch):
             part = slice(first, first + self.microbatch)
-            self.gradients.add([one.numpy() for one in self.per_example(inputs[part], targets[part])])
+            self.gradients.add(self.per_example(inputs[part], targets[part]))
         noisy = self.gradients.release()
         for parameter, gradient in zip(self._parameters, noisy, strict=True):
             parameter.grad = self._torch.as_tensor(gradient, dtype=parameter.dtype, device=parameter.device)
