@@ -6,19 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.jobs import (
-    anonymity,
-    audits,
-    draws,
-    estimates,
-    fairness,
-    files,
-    learning,
-    points,
-    releases,
-)
+from benchmarks.jobs import draws, estimates, files, points
 from benchmarks.jobs.job import CheckError, Job
 from benchmarks.jobs.laws import p_value
+from benchmarks.jobs.rooms import anonymity, audits, fairness, learning, releases
 from benchmarks.rivals.libraries import LIBRARIES, Library
 from benchmarks.rivals.ways import Call, Way
 

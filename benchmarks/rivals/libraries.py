@@ -10,17 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.jobs import (
-    anonymity,
-    audits,
-    estimation,
-    fairness,
-    files,
-    learning,
-    points,
-    problems,
-    releases,
-)
+from benchmarks.jobs import estimation, files, points, problems
+from benchmarks.jobs.rooms import anonymity, audits, fairness, learning, releases
 from benchmarks.rivals import local, noise, ways
 from benchmarks.rivals.ways import Way
 from fastdp.random.generator import CHACHA, process_generator

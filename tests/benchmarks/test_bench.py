@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import bench as benching
-from benchmarks.measuring import limits, machine, yardsticks
 from benchmarks.jobs.registry import TOPICS
+from benchmarks.measuring import limits, machine, yardsticks
 from fastdp.cli import bench as command
 from fastdp.cli import main
 from tests.benchmarks.runs import MACHINE, job, noise, run

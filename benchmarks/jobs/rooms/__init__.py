@@ -1,0 +1,1 @@
+"""Jobs of whole rooms: releases, audits, anonymity, fairness, learning."""
