@@ -52,8 +52,9 @@ class Spec:
     def build(self, **parameters: Any) -> Any:
         """The mechanism with these parameters."""
         home = importlib.import_module(self.module)
-        named = {self.parameters.get(key, key): value for key, value in parameters.items()}
-        return getattr(home, self.name)(**named, **self.fixed)
+        if self.parameters:
+            parameters = {self.parameters.get(key, key): value for key, value in parameters.items()}
+        return getattr(home, self.name)(**parameters, **self.fixed)
 
 
 MECHANISMS: Mapping[str, Spec] = {
