@@ -169,7 +169,8 @@ class Several(Categories):
             return float(mechanism.variance(asked, share)) + (1 - 1 / d) * share * (1 - share) / asked
         if isinstance(self.mechanism, SampleAndFake):
             reported = share / d + (d - 1) / (d * mechanism.domain.size)
-            return d * d * (float(mechanism.variance(RECORDS, reported)) + reported * (1 - reported) / RECORDS)
+            variance = float(mechanism.variance(RECORDS, reported)) + reported * (1 - reported) / RECORDS
+            return float(d * d * variance)
         return float(mechanism.variance(RECORDS, share))
 
     def randomize(self, values: list[pa.Array], rng: Rng) -> list[pa.Array]:
