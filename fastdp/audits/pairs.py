@@ -78,7 +78,7 @@ def extremes(mechanism: object) -> list[tuple[Any, Any]]:
         return [(False, True)]
     if isinstance(mechanism, Additive):
         low, high = mechanism.bounds or (0, 0)  # type: ignore[attr-defined]
-        apart: Any = mechanism.sensitivity  # type: ignore[attr-defined]
+        apart: Any = mechanism.sensitivity
         if not isinstance(apart, int | float):
             raise ParameterError(f"{OWNER}: parameters per record have no extreme pair; give pairs")
         whole = mechanism.number_kind == "integer"
