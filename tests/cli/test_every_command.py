@@ -14,11 +14,21 @@ from fastdp.cli.main import COMMANDS
 from tests.tables.files import KINDS, path_for, write
 from tests.tables.people import PLAN, people
 
+RELEASE = """
+[budget]
+epsilon = 1.0
+[columns.income]
+bounds = [0, 100000]
+[[queries]]
+answers = ["count", "mean(income)"]
+"""
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "release.toml").write_text(RELEASE)
     pq.write_table(people(500), "people.parquet")
     source = np.random.default_rng(1)
     places = {"latitude": source.uniform(48.85, 48.88, 500), "longitude": source.uniform(2.32, 2.36, 500)}
@@ -49,6 +59,9 @@ CALLS = [
     (*GEO, "--iterations", "20", "--truth", "-o", "map.html", "--grids", "map.arrow", "--json"),
     (*GEO, "--mechanism", "grid", "--iterations", "20", "--grids", "map.csv"),
     ("geo", "--experiment", "lecture", "--dry-run"),
+    ("release", "init", "people.parquet"),
+    ("release", "people.parquet", "-p", "release.toml", "--explain"),
+    ("release", "people.parquet", "-p", "release.toml", "-o", "answers.parquet", "--html", "page.html", "--json"),
     ("budget", "create", "people.ledger", "--epsilon", "2"),
     ("bench", "--dry-run"),
     ("warmup", "--dry-run"),
