@@ -22,6 +22,14 @@ drop = ["name", "income", "ill"]
 age = { intervals = [10, 40] }
 region = { suppress = true }
 """
+RELEASE = """
+[budget]
+epsilon = 1.0
+[columns.income]
+bounds = [0, 100000]
+[[queries]]
+answers = ["count", "mean(income)"]
+"""
 
 
 @pytest.fixture
@@ -29,6 +37,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plan.toml").write_text(PLAN)
     (tmp_path / "anon.toml").write_text(ANONYMOUS)
+    (tmp_path / "release.toml").write_text(RELEASE)
     pq.write_table(people(500), "people.parquet")
     source = np.random.default_rng(1)
     places = {"latitude": source.uniform(48.85, 48.88, 500), "longitude": source.uniform(2.32, 2.36, 500)}
@@ -59,6 +68,9 @@ CALLS = [
     (*GEO, "--iterations", "20", "--truth", "-o", "map.html", "--grids", "map.arrow", "--json"),
     (*GEO, "--mechanism", "grid", "--iterations", "20", "--grids", "map.csv"),
     ("geo", "--experiment", "lecture", "--dry-run"),
+    ("release", "init", "people.parquet"),
+    ("release", "people.parquet", "-p", "release.toml", "--explain"),
+    ("release", "people.parquet", "-p", "release.toml", "-o", "answers.parquet", "--html", "page.html", "--json"),
     ("budget", "create", "people.ledger", "--epsilon", "2"),
     ("audit", "epsilon", "KRR(epsilon=1, domain=4)", "0", "1", "--draws", "1e4", "-o", "audit.html"),
     ("audit", "epsilon", "Geometric(epsilon=1)", "--draws", "1e4", "--seed", "1", "--json"),

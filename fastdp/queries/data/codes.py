@@ -263,7 +263,7 @@ def _words_of_texts(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     words = np.zeros((last - first) // 8 + 2, np.uint64)
     if data is not None:
         words.view(np.uint8)[: last - first] = np.frombuffer(data, np.uint8)[first:last]
-    return np.subtract(places, first, dtype=kind) if first else places, words
+    return np.subtract(places, first, dtype=places.dtype) if first else places, words
 
 
 def _words(kind: pa.DataType) -> Any:
