@@ -82,7 +82,8 @@ CALLS = [
     ("bench", "--dry-run"),
     ("warmup", "--dry-run"),
     *(("completion", shell) for shell in ("bash", "zsh", "fish")),
-    ("estimate", "--help"),  # and on every kind of file below
+    ("estimate", "--help"),  # these two on every kind of file below
+    ("verify", "--help"),
 ]
 
 
@@ -104,6 +105,7 @@ def test_files__of_every_kind_are_planned_sanitized_and_estimated(folder, capfd,
     assert "[columns.disease]" in call(capfd, "plan", "init", source)
     out = path_for(folder / "out", kind)
     call(capfd, "sanitize", source, "-p", "plan.toml", "-o", out)
+    assert "agrees" in call(capfd, "verify", out, "-p", "plan.toml")
     assert json.loads(call(capfd, "estimate", out, "--bins", "4", "--json"))
     assert "disease" in call(capfd, "estimate", out, "-p", "plan.toml", "-c", "disease", "--chart")
     call(capfd, "estimate", out, "-o", "found.parquet")
