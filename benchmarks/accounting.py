@@ -1,4 +1,4 @@
-"""Compositions against dp-accounting: python -m benchmarks.accounting [job].
+"""Compositions against dp-accounting: python -m benchmarks.accounting [job]; a run of all is stored.
 
 One thread, CPU time, interleaved: the rival once, fastdp three times, for each round; the least of each counts. The
 rival runs at its customary discretisation, 1e-4. Every result is checked before it is printed: our bracket must hold
@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 import fastdp as fd
+from benchmarks.measuring import machine
 from fastdp.losses import LaplaceLoss, SampledGaussianLoss
 
+RESULTS = machine.ROOT / "bench_results" / "accounting.json"
 INTERVAL = 1e-4
 DELTA = 1e-6
 
@@ -159,7 +161,16 @@ def measure(job: Job) -> dict[str, Any]:
     return row
 
 
-if __name__ == "__main__":
+def main(part: str) -> None:
+    """Print the rows of jobs with such a name; store them if they are all."""
+    rows = []
     for one in jobs():
-        if len(sys.argv) < 2 or sys.argv[1] in one.name:
-            print(json.dumps(measure(one)), flush=True)
+        if part in one.name:
+            rows.append(measure(one))
+            print(json.dumps(rows[-1]), flush=True)
+    if not part:
+        RESULTS.write_text(json.dumps({**machine.commit(), "machine": machine.facts(), "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(" ".join(sys.argv[1:]))

@@ -11,11 +11,11 @@ import numpy as np
 
 from fastdp.queries.answers.answer import Answer, Answers
 from fastdp.queries.answers.errors import AdditiveErrors, BracketErrors, UnknownErrors
-from fastdp.queries.answers.noise import Noise, Spend
+from fastdp.queries.answers.noise import Spend
 from fastdp.queries.data.keys import ColumnKeys
 from fastdp.queries.data.measures import Measure, check_numbers, read_bounds
 from fastdp.queries.data.persons import Limits
-from fastdp.queries.data.tally import Persons, Tally
+from fastdp.queries.data.tally import Persons
 from fastdp.queries.plans.questions import Question
 from fastdp.queries.quantiles import (
     OrderStatistics,
@@ -25,6 +25,7 @@ from fastdp.queries.quantiles import (
     rank_error_bound,
 )
 from fastdp.queries.tasks.base import Setting
+from fastdp.queries.tasks.counted import CountedTask
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -184,52 +185,19 @@ class StepRows:
         return np.concatenate(found) if found else np.zeros(0, np.int32)
 
 
-class DistinctTask:
+class DistinctTask(CountedTask):
     """How many distinct values a column has, of persons of whom each counts in so many of them at the most."""
 
-    needs_delta = False
-
     def __init__(self, setting: Setting, name: str, question: Question, *, share: float | None = None) -> None:
-        self._setting, self.name, self.share, self._question = setting, name, share, question
-        self._owner = f"{setting.owner}: {name}"
         assert question.column is not None
         setting.check_column(question.column)
-        self._keys = ColumnKeys(self._owner, setting.schema, [question.column], setting.seed, None)
-        self._persons = None
-        if setting.unit.person is not None:
-            setting.check_column(setting.unit.person)
-            self._persons = Persons(self._owner, setting.schema, setting.unit.person, setting.seed + 1)
-        self._limits = Limits(setting.unit.groups(self._owner, None), setting.unit.rows)
+        keys = ColumnKeys(f"{setting.owner}: {name}", setting.schema, [question.column], setting.seed, None)
+        super().__init__(setting, name, keys, known=None, share=share)
+        self._question = question
         self._sensitivity = setting.unit.distinct(self._limits)
-        self._noise: Noise | None = None
 
     def amounts(self) -> list[float]:
         return [float(self._sensitivity.l1)]
-
-    def fund(self, parts: Sequence[Spend], delta: Fraction) -> None:  # noqa: ARG002
-        self._noise = Noise.of(self._owner, parts[0], self._sensitivity)
-
-    @property
-    def noise(self) -> Noise:
-        assert self._noise is not None
-        return self._noise
-
-    @property
-    def cost(self) -> Spend:
-        return self.noise.cost
-
-    @property
-    def columns(self) -> list[str]:
-        return [*self._keys.columns, *([] if self._persons is None else [self._persons.column])]
-
-    def start(self, rng: Rng, expected_rows: int | None) -> None:
-        self._tally = Tally(
-            self._keys, (), persons=self._persons, limits=self._limits, rng=rng.child("bounding"),
-            expected_rows=expected_rows,
-        )  # fmt: skip
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        self._tally.add(batch)
 
     def answer(self, rng: Rng) -> Answers:
         sums = self._tally.finish()

@@ -10,23 +10,19 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fastdp.queries.answers.answer import Answer, Answers
 from fastdp.queries.answers.errors import Interval
-from fastdp.queries.answers.noise import Noise, Spend
+from fastdp.queries.answers.noise import Noise
 from fastdp.queries.data.keys import BinKeys
 from fastdp.queries.data.measures import check_numbers
-from fastdp.queries.data.persons import Limits
-from fastdp.queries.data.tally import Persons, Tally
 from fastdp.queries.tasks.base import Setting
+from fastdp.queries.tasks.counted import CountedTask
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from fastdp.random.rng import Rng
 
 
@@ -136,56 +132,24 @@ def _laplace_quantile(scale: float, weights: tuple[tuple[float, int], ...], leve
     return high + 0.5
 
 
-class TreeTask:
+class TreeTask(CountedTask):
     """A histogram whose bins come from a consistent tree."""
 
-    needs_delta = False
+    _keys: BinKeys
 
     def __init__(
         self, setting: Setting, name: str, column: str, edges: np.ndarray, branching: int,
         *, share: float | None = None,
     ) -> None:  # fmt: skip
-        self._setting, self.name, self.share = setting, name, share
-        self._owner, self._branching = f"{setting.owner}: {name}", branching
-        check_numbers(self._owner, column, setting.check_column(column))
-        self._keys = BinKeys(column, edges)
-        self._levels = height(self._keys.size, branching)
-        self._persons = None
-        if setting.unit.person is not None:
-            setting.check_column(setting.unit.person)
-            self._persons = Persons(self._owner, setting.schema, setting.unit.person, setting.seed + 1)
-        self._limits = Limits(setting.unit.groups(self._owner, self._keys.size), setting.unit.rows)
+        check_numbers(f"{setting.owner}: {name}", column, setting.check_column(column))
+        keys = BinKeys(column, edges)
+        super().__init__(setting, name, keys, known=keys.size, share=share)
+        self._branching, self._levels = branching, height(keys.size, branching)
         self._sensitivity = setting.unit.tree(self._limits, branching, self._levels)
-        self._noise: Noise | None = None
 
     def amounts(self) -> list[float]:
         moved = self._sensitivity
         return [float(moved.l1) if self._setting.pure else math.sqrt(moved.l2_squared)]
-
-    def fund(self, parts: Sequence[Spend], delta: Fraction) -> None:  # noqa: ARG002
-        self._noise = Noise.of(self._owner, parts[0], self._sensitivity)
-
-    @property
-    def noise(self) -> Noise:
-        assert self._noise is not None
-        return self._noise
-
-    @property
-    def cost(self) -> Spend:
-        return self.noise.cost
-
-    @property
-    def columns(self) -> list[str]:
-        return [*self._keys.columns, *([] if self._persons is None else [self._persons.column])]
-
-    def start(self, rng: Rng, expected_rows: int | None) -> None:
-        self._tally = Tally(
-            self._keys, (), persons=self._persons, limits=self._limits, rng=rng.child("bounding"),
-            expected_rows=expected_rows,
-        )  # fmt: skip
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        self._tally.add(batch)
 
     def answer(self, rng: Rng) -> Answers:
         import pyarrow as pa
