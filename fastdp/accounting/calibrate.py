@@ -53,7 +53,7 @@ def calibrate(
     >>> 0.99999 <= found.epsilon.upper <= 1.0
     True
     >>> round(found.scale, 1)
-    48.7
+    41.6
     """
     if not callable(make):
         raise ParameterError("calibrate: make must be a function from a scale of noise to a list of releases")

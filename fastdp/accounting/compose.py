@@ -109,7 +109,18 @@ def _is_pure(releases: list[Release]) -> bool:
 
 
 def parallel(parts: Mapping[str, Any]) -> Parallel:
-    """Releases on the parts of a partition by a public key, a record in one part only: the costliest part counts."""
+    """Releases on the parts of a partition by a public key, a record in one part only: the costliest part counts.
+
+    Parameters
+    ----------
+    parts
+        The release of each part, or a list of releases, by the name of the part.
+
+    >>> import fastdp as fd
+    >>> years = {year: fd.Laplace(epsilon=0.5, sensitivity=1.0) for year in ("2025", "2026")}
+    >>> round(fd.compose([fd.parallel(years)]).epsilon(delta=0).upper, 6)
+    0.5
+    """
     if not isinstance(parts, Mapping) or not parts:
         raise ParameterError("parallel: give a mapping from each part of the data to its release or releases")
     read = []

@@ -28,7 +28,7 @@ class RenyiPrivacy:
     >>> import fastdp as fd
     >>> gaussian = RenyiPrivacy({order: order * 0.5 for order in (2, 4, 8, 16, 32)})
     >>> round(fd.compose([gaussian]).epsilon(delta=1e-6).upper, 2)
-    5.32
+    5.54
     """
 
     orders: Mapping[float, float]

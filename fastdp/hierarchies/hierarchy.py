@@ -50,6 +50,13 @@ class Hierarchy:
     def intervals(cls, *widths: float, start: float = 0) -> Hierarchy:
         """Intervals of growing width, each a multiple of the one before: 5, 10, 20 for 20-24, 20-29, 20-39.
 
+        Parameters
+        ----------
+        widths
+            The widths, each a multiple of the one before.
+        start
+            Where an interval begins.
+
         >>> Hierarchy.intervals(0.5, start=0.25).generalize([0.3, 0.8], 1)
         ['[0.25, 0.75)', '[0.75, 1.25)']
         """
@@ -68,6 +75,11 @@ class Hierarchy:
     def prefix(cls, *lengths: int) -> Hierarchy:
         """The first characters, fewer at every level: 4, 3, 2 for 6612*, 661**, 66***.
 
+        Parameters
+        ----------
+        lengths
+            The number of characters that stay, fewer at every level.
+
         >>> Hierarchy.prefix(3).generalize(["66123", "66345"], 1)
         ['661**', '663**']
         """
@@ -83,6 +95,11 @@ class Hierarchy:
     def dates(cls, *units: str) -> Hierarchy:
         """Days of the calendar by ever longer units: of day, month, quarter, year, decade and century.
 
+        Parameters
+        ----------
+        units
+            The units, each longer than the one before; month, year and decade if none is given.
+
         >>> Hierarchy.dates("month", "year").generalize(["1984-03-09"], 1)
         ['1984-03']
         """
@@ -97,6 +114,11 @@ class Hierarchy:
     def labels(cls, table: Mapping[Any, str | Sequence[str]]) -> Hierarchy:
         """A tree, given as the labels of each value from the finest to the coarsest; "*" follows by itself.
 
+        Parameters
+        ----------
+        table
+            The labels of each value, from the finest to the coarsest.
+
         >>> Hierarchy.labels({"Bonn": ["West", "Germany"], "Lyon": ["South", "France"]}).generalize(["Lyon"], 2)
         ['France']
         """
@@ -110,6 +132,11 @@ class Hierarchy:
         """A tree from a CSV file without header: one row per value, the value first, then its labels.
 
         Fields are separated by semicolons or commas, whichever the first row has.
+
+        Parameters
+        ----------
+        path
+            The path of the CSV file.
         """
         place = Path(path)
         try:
@@ -134,6 +161,13 @@ class Hierarchy:
     def from_dict(cls, entry: Mapping[str, Any], *, folder: Path | None = None) -> Hierarchy:
         """A hierarchy as a plan says it: ``{intervals = [5, 10]}``, ``{prefix = [3]}``, ``{dates = ["year"]}``,
         ``{file = "age.csv"}``, ``{labels = {...}}`` or ``{suppress = true}``.
+
+        Parameters
+        ----------
+        entry
+            The kind of hierarchy and its parameters, as TOML has them.
+        folder
+            Where files are looked for; the current folder by default.
         """
         entry = dict(entry)
         start = entry.pop("start", None)
@@ -166,7 +200,17 @@ class Hierarchy:
         return 2 + count
 
     def generalize(self, values: Sequence[Any], level: int, *, owner: str = OWNER) -> list[Any]:
-        """The label of each value at a level; None, a missing value, stays None below the last level."""
+        """The label of each value at a level; None, a missing value, stays None below the last level.
+
+        Parameters
+        ----------
+        values
+            Values of the column.
+        level
+            The level, 0 for the values themselves.
+        owner
+            Whom errors name.
+        """
         if not 0 <= level < self.levels:
             raise ParameterError(f"{owner}: level must be from 0 to {self.levels - 1}, got {level}")
         if level == 0:

@@ -13,7 +13,7 @@ from fastdp.channels import DenseChannel, GeometricChannel, GridChannel, KRRChan
 from fastdp.errors import NotIdentifiableError
 from fastdp.estimators import estimate, ibu, invert
 from fastdp.estimators.likelihood.problem import Problem
-from fastdp.estimators.smoothing.step_paths import Rows, em_steps
+from fastdp.estimators.smoothing.step_paths import CountRows, em_steps
 
 RULES = ("inversion", "likeliest", "early", "smooth", "cv")
 
@@ -121,7 +121,7 @@ def test_default__follows_sparse_and_smooth_truths(truth, most):
     for _ in range(4):
         p = CLASSES[truth]((40,), source)
         counts = source.multinomial(10_000, channel.forward(p))
-        steps = em_steps(Rows(Problem("test", [(channel, counts)]), [counts[None].astype(float)]))
+        steps = em_steps(CountRows(Problem("test", [(channel, counts)]), [counts[None].astype(float)]))
         em = next(points[0] for step, points, _ in steps if step == 50)
         rows = [estimate(channel, counts).distribution, em, ibu(channel, counts).distribution]
         errors += [total_variation(row, p) for row in rows]

@@ -47,6 +47,7 @@ ELSEWHERE = {
     **dict.fromkeys(("ExponentialMechanism", "PermuteAndFlip", "NoisyMax"), "mechanisms/central/test_selection"),
     "AboveThreshold": "mechanisms/central/test_above_threshold",
     "KeySelection": "mechanisms/central/test_key_selection",
+    **dict.fromkeys(("Answer", "Answers", "ReleasePlan"), "queries/test_unit and queries/test_plan"),
 }  # fmt: skip
 """Public classes whose guarantee is made of others', or is recomputed elsewhere, and the tests that do so."""
 LOOSE = {"grid-laplace"}

@@ -66,6 +66,11 @@ class Answer:
 
         Exact for the noise: tails of the discrete law, Fieller's set for ratios; of counts of selected keys also given
         that the key was selected.
+
+        Parameters
+        ----------
+        level
+            The level of confidence of the interval.
         """
         low, high = self.errors.interval(validation.level("Answer", level))
         if self.values.dtype.kind == "i":
@@ -73,14 +78,28 @@ class Answer:
         return (low, high) if self.keys is not None else (low[0].item(), high[0].item())
 
     def to_arrow(self, level: float = 0.95) -> pa.Table:
-        """A table: the groups, ``value``, ``std_error``, ``low`` and ``high``; the last two null where unknown."""
+        """A table: the groups, ``value``, ``std_error``, ``low`` and ``high``; the last two null where unknown.
+
+        Parameters
+        ----------
+        level
+            The level of confidence of the interval.
+        """
         import pyarrow as pa
 
         own = self.columns("value", level)
         return pa.table({**_key_columns(self.keys, own), **own})
 
     def columns(self, name: str, level: float) -> dict[str, Any]:
-        """The answer's own columns, named after it."""
+        """The answer's own columns, named after it.
+
+        Parameters
+        ----------
+        name
+            The name of the answer's own column; the others begin with it.
+        level
+            The level of confidence of the interval.
+        """
         import pyarrow as pa
 
         prefix = "" if name == "value" else f"{name}_"
@@ -92,7 +111,15 @@ class Answer:
         return {name: self.values, f"{prefix}std_error": error, f"{prefix}low": low, f"{prefix}high": high}
 
     def plot(self, *, level: float = 0.95, ax: Any = None) -> Any:
-        """Values with their intervals, as a matplotlib picture; returns the axes."""
+        """Values with their intervals, as a matplotlib picture; returns the axes.
+
+        Parameters
+        ----------
+        level
+            The level of confidence of the interval.
+        ax
+            The axes to draw on; new ones by default.
+        """
         pyplot = optional.load("Answer.plot", "matplotlib.pyplot", extra="report")
         axes = ax or pyplot.subplots()[1]
         low, high = self.errors.interval(validation.level("Answer", level))
@@ -143,7 +170,13 @@ class Answers(Mapping[str, Answer]):
         return next(iter(self.answers.values())).keys
 
     def to_arrow(self, level: float = 0.95) -> pa.Table:
-        """One row per group: keys, then each answer with its standard error and interval."""
+        """One row per group: keys, then each answer with its standard error and interval.
+
+        Parameters
+        ----------
+        level
+            The level of confidence of the interval.
+        """
         import pyarrow as pa
 
         own: dict[str, Any] = {}

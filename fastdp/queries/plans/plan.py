@@ -95,7 +95,13 @@ class ReleasePlan:
 
     @classmethod
     def load(cls, path: str | Path) -> ReleasePlan:
-        """Read a plan from a TOML file; files with keys and the ledger lie beside it."""
+        """Read a plan from a TOML file; files with keys and the ledger lie beside it.
+
+        Parameters
+        ----------
+        path
+            The path of the TOML file.
+        """
         try:
             text = Path(path).read_bytes().decode("utf-8-sig")
         except OSError as error:
@@ -108,7 +114,15 @@ class ReleasePlan:
 
     @classmethod
     def loads(cls, text: str, *, folder: Path | None = None) -> ReleasePlan:
-        """The plan of a TOML text."""
+        """The plan of a TOML text.
+
+        Parameters
+        ----------
+        text
+            The text.
+        folder
+            Where files with keys are looked for; the current folder by default.
+        """
         try:
             content = tomllib.loads(text)
         except (ValueError, TypeError) as error:
@@ -142,13 +156,27 @@ class ReleasePlan:
         }
 
     def privacy(self, source: object) -> Privacy:
-        """What a release of this source will cost, exactly; reads its schema only."""
+        """What a release of this source will cost, exactly; reads its schema only.
+
+        Parameters
+        ----------
+        source
+            A table, a stream, or the path of a file or folder.
+        """
         from fastdp.queries.plans.run import Job
 
         return Job(self, source).privacy
 
     def explain(self, source: object, *, level: float = 0.95) -> list[dict[str, Any]]:
-        """Each answer's expected error and interval, and the smallest group that appears; reads the schema only."""
+        """Each answer's expected error and interval, and the smallest group that appears; reads the schema only.
+
+        Parameters
+        ----------
+        source
+            A table, a stream, or the path of a file or folder.
+        level
+            The level of confidence of the intervals.
+        """
         from fastdp.queries.plans.run import Job
 
         return Job(self, source).explain(level)

@@ -17,7 +17,7 @@ from fastdp.channels import Channel
 from fastdp.cli import main
 from fastdp.cli.terminal.charts import UNDETERMINED
 from fastdp.estimators import estimate
-from fastdp.tables.estimating.bounded_noise import Steps
+from fastdp.tables.estimating.bounded_noise import BoundedNoise
 from fastdp.tables.estimating.distributions import QUARTILES, Cells, cells_of_steps
 from fastdp.tables.estimating.results import Range
 
@@ -85,7 +85,7 @@ def test_every_interval__covers_in_every_case(name, n):
 def test_bootstrap_of_few_wide_bins__does_not_cover():
     """What was printed once: eight evenly filled bins, and percentiles of the estimate's own bootstrap."""
     mechanism = fd.Geometric(epsilon=1.0, sensitivity=20, bounds=(0, 20))
-    steps, source = Steps.of(mechanism), np.random.default_rng(3)
+    steps, source = BoundedNoise.of(mechanism), np.random.default_rng(3)
     cells = cells_of_steps(steps, np.zeros(steps.edges.size - 1), 8)
     everybody = SHAPES["Poisson"](source, 400_000)
     shares = (cells.range_of == np.arange(8)[:, None]).astype(float)
@@ -166,5 +166,5 @@ def test_half_of_what_is_possible__is_the_limit():
         channel = Channel.from_matrix(np.array([[0.9, 0.1], [0.1, 0.9]]))
         cells = Cells(channel, np.array([n / 2, n / 2]), np.array([0.0, 1.0]), np.array([1.0, 2.0]),
                       [Range(0.0, 1.0), Range(1.0, 2.0)], np.array([0, 1]))  # fmt: skip
-        shares, _ = cells.find("x", "test", 0.95)
+        shares, _ = cells.conclude("x", "test", 0.95)
         assert [line.determined for line in shares.lines] == [expected] * 2
