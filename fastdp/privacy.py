@@ -59,11 +59,12 @@ class Privacy:
         for name in ("epsilon", "rho"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, validation.positive("Privacy", name, getattr(self, name)))
-        if not validation.is_number(self.delta) or not 0 <= self.delta < 1:
+        if not (type(self.delta) is float or validation.is_number(self.delta)) or not 0 <= self.delta < 1:
             raise ParameterError(f"Privacy: delta must be a number with 0 <= delta < 1, got {self.delta!r}")
         if self.delta and self.epsilon is None:
             raise ParameterError("Privacy: delta belongs to an epsilon; give epsilon, or rho without delta")
-        validation.one_of("Privacy", "neighbours", self.neighbours, ("add/remove", "replace"))
+        if self.neighbours not in ("add/remove", "replace"):
+            validation.one_of("Privacy", "neighbours", self.neighbours, ("add/remove", "replace"))
 
     def __repr__(self) -> str:
         parts = [f"{name}={getattr(self, name)!r}" for name in ("epsilon", "rho") if getattr(self, name) is not None]

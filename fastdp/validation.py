@@ -67,6 +67,8 @@ def positive(owner: str, name: str, value: object) -> float:
     Traceback (most recent call last):
     fastdp.errors.ParameterError: KRR: epsilon must be a finite number > 0, got -1.0
     """
+    if type(value) is float and 0 < value < math.inf:  # nearly always
+        return value
     number = as_float(value)
     if not math.isfinite(number) or number <= 0:
         raise ParameterError(f"{owner}: {name} must be a finite number > 0, got {shown(value)}")

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from typing import IO, Any
 
 PIECE = 1 << 20
 """Bytes that are read at once."""
 
 
-class HashedFile:
-    """A file that is written from its start to its end, with the digest of what went through."""
+class HashedFile(io.RawIOBase):
+    """A file that is written from its start to its end, with the digest of what went through.
+
+    ``buffered`` takes small pieces; whoever opened the file closes it.
+    """
 
     def __init__(self, file: IO[bytes] | Any) -> None:
+        super().__init__()
         self._file, self._hash, self._size = file, hashlib.sha256(), 0
+        self.buffered = io.BufferedWriter(self, PIECE)
 
-    def write(self, data: bytes | memoryview) -> int:
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
         view = memoryview(data).cast("B")
         self._file.write(view)
         self._hash.update(view)
@@ -26,19 +35,13 @@ class HashedFile:
         return self._size
 
     def flush(self) -> None:
-        self._file.flush()
+        """To the file itself, unless it is closed already."""
+        if not self._file.closed:
+            self._file.flush()
 
-    def close(self) -> None:
-        """Leave the file open: whoever opened it closes it."""
-        self.flush()
-
-    @property
-    def closed(self) -> bool:
-        return bool(self._file.closed)
-
-    @property
     def digest(self) -> dict[str, Any]:
         """Size and digest of all that was written."""
+        self.buffered.flush()
         return {"bytes": self._size, "sha256": self._hash.hexdigest()}
 
 

@@ -122,7 +122,7 @@ class FolderSink:
         self._file = os.fdopen(os.open(name, flags, 0o600), "wb")
         self._hashed = HashedFile(self._file)
         with writable(self._owner):
-            self._writer = open_parquet(self._hashed, self._schema, self._plain)
+            self._writer = open_parquet(self._hashed.buffered, self._schema, self._plain)
         self._rows = 0
 
     @property
@@ -133,10 +133,11 @@ class FolderSink:
         assert self._file is not None
         self._writer.add_key_value_metadata({METADATA_KEY: self._about.with_rows(self._rows).to_json()})
         self._writer.close()
+        digest = self._hashed.digest()
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
-        self._digests[self._part_name] = self._hashed.digest
+        self._digests[self._part_name] = digest
         self._parts += 1
 
     def write(self, batch: pa.RecordBatch) -> None:

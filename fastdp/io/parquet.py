@@ -5,15 +5,16 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from fastdp.errors import InputCorruptError
 from fastdp.io.base import intact, suitable_rows
-from fastdp.io.digests import HashedFile
 from fastdp.io.sinks import FileSink, Target
 from fastdp.io.stamps import METADATA_KEY
 
 if TYPE_CHECKING:
+    from io import BufferedWriter
+
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -81,7 +82,9 @@ class ParquetSink(FileSink):
         abandon_parquet(self._writer)
 
 
-def open_parquet(file: HashedFile, schema: pa.Schema, plain: set[str], *, store_schema: bool = True) -> Any:
+def open_parquet(
+    file: BinaryIO | BufferedWriter, schema: pa.Schema, plain: set[str], *, store_schema: bool = True
+) -> Any:
     """A writer with checksums, and without dictionaries for ``plain`` columns."""
     import pyarrow.parquet as pq
 

@@ -80,14 +80,14 @@ class FileSink(_WriterSink):
             file, *beside = [self._outputs.open(path) for path in target.files()]
             self._receipts, self._file = beside, HashedFile(file)
             with writable(self._owner):
-                self._writer = open_writer(self._file)
+                self._writer = open_writer(self._file.buffered)
         except BaseException:
             self.discard()
             raise
 
     def finish(self, receipt: Stamp) -> Stamp:
         self._close(receipt.to_json())
-        complete = receipt.with_output(self._file.digest)
+        complete = receipt.with_output(self._file.digest())
         for file in self._receipts:
             file.write(complete.to_json().encode())
         self._outputs.commit()
@@ -128,7 +128,7 @@ class StreamSink(_WriterSink):
     def finish(self, receipt: Stamp) -> Stamp:
         self._writer.close()
         self._file.flush()
-        complete = receipt.with_output(self._file.digest)
+        complete = receipt.with_output(self._file.digest())
         if self._receipt is not None:
             self._receipt.write(complete.to_json().encode())
         self._outputs.commit()

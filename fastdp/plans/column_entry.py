@@ -131,15 +131,15 @@ class ColumnEntry(PlanPart):
         Every row takes one slot of each stream, also rows that are dropped afterwards.
         """
         (column,) = values
-        kind = plain_type(column.type)
-        if self.policies.change_values or self.ticks is not None:
+        kind, changes, owner = column.type, self.policies.change_values, type(self.mechanism).__name__
+        if changes or self.ticks is not None:
             check_arrow(self.title, column, "public")  # before anything reads them
         if self.ticks is not None:
-            column = self.ticks.read(type(self.mechanism).__name__, column)
-        if self.policies.change_values:
+            column = self.ticks.read(owner, column)
+        if changes:
             column = self.policies.settle(column, rng.child("out of domain"))
         reports = self.mechanism.randomize(column, rng=rng, nulls=self.policies.for_mechanism)
-        return [reports if self.ticks is None else self.ticks.write(type(self.mechanism).__name__, reports, kind)]
+        return [reports if self.ticks is None else self.ticks.write(owner, reports, plain_type(kind))]
 
 
 def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> ColumnEntry:
@@ -244,7 +244,10 @@ def _domain(owner: str, spec: Spec, mechanism: Any) -> Domain | None:
 
 def _read_ticks(owner: str, spec: Spec, given: Mapping[str, Any]) -> Ticks | None:
     """Dates, times, durations or decimals, if bounds or a step declare them."""
-    ticks = declare(owner, given.get("bounds"), given.get("step"))
+    bounds, step = given.get("bounds"), given.get("step")
+    if step is None and bounds and isinstance(bounds, list) and isinstance(bounds[0], int | float):
+        return None
+    ticks = declare(owner, bounds, step)
     if ticks is not None and not spec.whole:
         raise ParameterError(
             f"{owner}: dates, times, durations and decimals are whole numbers of a step; use geometric or "

@@ -224,7 +224,7 @@ def _compose(parts: Iterable[PlanPart]) -> RecordPrivacy:
     metric = {part.name: part.privacy for part in parts if isinstance(part.privacy, MetricPrivacy)}
     hidden = [part for part in parts if _is_hidden(part)]
     guarantees = [part.privacy for part in hidden if part.privacy is not None]
-    has_sum = all(one.epsilon is not None for one in guarantees) or not any(one.delta for one in guarantees)
+    has_sum = None not in [one.epsilon for one in guarantees] or not any(one.delta for one in guarantees)
     if has_sum:
         return RecordPrivacy(compose(guarantees, owner="Plan") if guarantees else None, metric)
     return RecordPrivacy(_total(hidden, guarantees), metric)

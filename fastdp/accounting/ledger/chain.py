@@ -11,16 +11,17 @@ _ROWS = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True)
 
 
 def canonical(value: dict[str, Any]) -> str:
-    """JSON in one form only: keys in order, no spaces, floats as hexadecimal text."""
+    """JSON in one form only: keys in order, no spaces, floats as hexadecimal text.
 
-    def plain(item: Any) -> Any:
-        if isinstance(item, float):
-            return item.hex()
-        if isinstance(item, dict):
-            return {str(key): plain(part) for key, part in item.items()}
-        return [plain(part) for part in item] if isinstance(item, list | tuple) else item
+    >>> canonical({"b": 0.5, "a": (1, True)})
+    '{"a":[1,true],"b":"0x1.0000000000000p-1"}'
+    """
+    plain = json.loads(json.dumps(value), parse_float=_in_hexadecimal, parse_constant=_in_hexadecimal)
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
-    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+def _in_hexadecimal(text: str) -> str:
+    return float(text).hex()
 
 
 def link(before: bytes, row: tuple[Any, ...]) -> bytes:

@@ -17,6 +17,7 @@ from fastdp.io.open import open_source
 from fastdp.io.outputs import Output
 from fastdp.io.parquet import ParquetSource
 from fastdp.io.sinks import Sink
+from fastdp.plans.guarantee import describe_guarantee
 from fastdp.plans.plan import Plan
 from fastdp.plans.policies import drop_rows
 from fastdp.plans.text_types import text_types, unbounded
@@ -82,6 +83,7 @@ class Job:
         self._labelled = [name for part in self._parts for name in part.labelled]
         self._batch_schema: pa.Schema | None = None
         self._paid: Spending | None = None
+        self._guarantee: dict[str, Any] | None = None
         rows = "an unknown number of" if self.source.rows is None else f"{self.source.rows:,}"
         log.info("reading %s: %s, %s rows", self.source.path or "a table or stream", type(self.source).__name__, rows)
         for part in plan.parts:
@@ -181,12 +183,13 @@ class Job:
 
     def _receipt(self, rows: int | None, rng: Rng) -> Receipt:
         stamp = None if self._paid is None else self._paid.stamp
-        return Receipt.of(self.plan, rows, rng, shuffled=self._shuffle, ledger=stamp, source=self._describe_source())
-
-    def _describe_source(self) -> dict[str, Any]:
+        self._guarantee = self._guarantee or describe_guarantee(self.plan)
         path = self.source.path
         name = "standard input or a table in memory" if path is None else path.name
-        return {"name": name, "rows": self.source.rows, "columns": len(self.source.schema.names)}
+        about = {"name": name, "rows": self.source.rows, "columns": len(self.source.schema.names)}
+        return Receipt.of(
+            self.plan, rows, rng, shuffled=self._shuffle, ledger=stamp, source=about, guarantee=self._guarantee
+        )
 
     def _sanitize(
         self, batch: pa.RecordBatch, rng: Rng, watches: dict[str, OrderWatch], *, copy: bool

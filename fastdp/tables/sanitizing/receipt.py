@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from fastdp._version import __version__
@@ -39,6 +39,9 @@ class Receipt:
     source: Mapping[str, Any] | None = None
     """The input's name, rows and columns; never its size in bytes, which depends on values where it is compressed."""
 
+    guarantee: Mapping[str, Any] | None = None
+    """What the plan promises, where it has been described already."""
+
     @classmethod
     def of(
         cls,
@@ -49,26 +52,34 @@ class Receipt:
         shuffled: bool = False,
         ledger: Mapping[str, Any] | None = None,
         source: Mapping[str, Any] | None = None,
+        guarantee: Mapping[str, Any] | None = None,
     ) -> Receipt:
-        return cls(plan, rows, rng.is_unsafe, rng.generator, shuffled, ledger, source=source)
+        return cls(plan, rows, rng.is_unsafe, rng.generator, shuffled, ledger, source=source, guarantee=guarantee)
 
     @property
     def privacy(self) -> RecordPrivacy:
         """The guarantee of its plan."""
         return self.plan.privacy
 
+    _stated: dict[str, Any] | None = field(default=None, init=False, repr=False, compare=False)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
+        if self._stated is None:
+            object.__setattr__(self, "_stated", self._state())
+        assert self._stated is not None
+        return self._stated | ({} if self.release is None else {"release": dict(self.release)})
+
+    def _state(self) -> dict[str, Any]:
         return {
             "format": 1,
             "rows": self.rows,
             "order": SHUFFLED if self.shuffled else IN_ORDER,
-            "guarantee": describe_guarantee(self.plan),
+            "guarantee": self.guarantee or describe_guarantee(self.plan),
             "generator": f"{self.generator}, {UNSAFE if self.unsafe else SAFE}",
             "plan": self.plan.to_dict(),
             "versions": versions(),
             **({} if self.ledger is None else {"ledger": dict(self.ledger)}),
-            **({} if self.release is None else {"release": dict(self.release)}),
         }
 
     def with_rows(self, rows: int | None) -> Receipt:
@@ -81,8 +92,11 @@ class Receipt:
         The same key gives the same file, so that none of this is inside it.
         """
         now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-        plan = digest(self.plan.to_dict())
-        return replace(self, release={"time": now, "input": self.source, "plan": plan, "output": dict(output)})
+        stated = self.to_dict()
+        release = {"time": now, "input": self.source, "plan": digest(stated["plan"]), "output": dict(output)}
+        complete = replace(self, release=release)
+        object.__setattr__(complete, "_stated", stated)
+        return complete
 
     def to_json(self) -> str:
         """The same as text."""
