@@ -11,6 +11,7 @@ from fastdp import learning as learning
 from fastdp import locations as locations
 from fastdp import measures as measures
 from fastdp import mechanisms as mechanisms
+from fastdp import native as native
 from fastdp._version import __version__ as __version__
 from fastdp.accounting.calibrate import calibrate as calibrate
 from fastdp.accounting.compose import compose as compose
@@ -27,6 +28,7 @@ from fastdp.channels import Channel as Channel
 from fastdp.errors import BudgetExceededError as BudgetExceededError
 from fastdp.errors import DomainError as DomainError
 from fastdp.errors import FastDPError as FastDPError
+from fastdp.errors import InputChangedError as InputChangedError
 from fastdp.errors import InputCorruptError as InputCorruptError
 from fastdp.errors import LedgerCorruptError as LedgerCorruptError
 from fastdp.errors import LedgerLockedError as LedgerLockedError
@@ -44,6 +46,12 @@ from fastdp.estimators.privic import Privic as Privic
 from fastdp.estimators.privic import privic as privic
 from fastdp.estimators.result import Estimate as Estimate
 from fastdp.hierarchies.hierarchy import Hierarchy as Hierarchy
+from fastdp.integrations import dask as dask
+from fastdp.integrations import datafusion as datafusion
+from fastdp.integrations import duckdb as duckdb
+from fastdp.integrations import pandas as pandas
+from fastdp.integrations import polars as polars
+from fastdp.integrations import spark as spark
 from fastdp.mechanisms.base import Mechanism as Mechanism
 from fastdp.mechanisms.central.above_threshold import AboveThreshold as AboveThreshold
 from fastdp.mechanisms.central.discrete_gaussian import DiscreteGaussian as DiscreteGaussian
@@ -55,6 +63,10 @@ from fastdp.mechanisms.central.selection import ExponentialMechanism as Exponent
 from fastdp.mechanisms.central.selection import NoisyMax as NoisyMax
 from fastdp.mechanisms.central.selection import PermuteAndFlip as PermuteAndFlip
 from fastdp.mechanisms.central.staircase import Staircase as Staircase
+from fastdp.mechanisms.comparison import Comparison as Comparison
+from fastdp.mechanisms.comparison import Recommendation as Recommendation
+from fastdp.mechanisms.comparison import compare as compare
+from fastdp.mechanisms.comparison import recommend as recommend
 from fastdp.mechanisms.local.attributes import SampleAndFake as SampleAndFake
 from fastdp.mechanisms.local.attributes import SampleOne as SampleOne
 from fastdp.mechanisms.local.attributes import SplitBudget as SplitBudget
@@ -69,6 +81,7 @@ from fastdp.mechanisms.local.numeric import Piecewise as Piecewise
 from fastdp.mechanisms.local.randomized_response import RandomizedResponse as RandomizedResponse
 from fastdp.mechanisms.local.rappor import RAPPOR as RAPPOR
 from fastdp.mechanisms.local.square_wave import SquareWave as SquareWave
+from fastdp.mechanisms.local.strings.frequent import FrequentStrings as FrequentStrings
 from fastdp.mechanisms.local.subset import SubsetSelection as SubsetSelection
 from fastdp.mechanisms.local.summed_histogram import SummedHistogram as SummedHistogram
 from fastdp.mechanisms.local.unary import ThresholdedHistogram as ThresholdedHistogram
@@ -94,7 +107,12 @@ from fastdp.queries import release as release
 from fastdp.queries.answers.answer import Answer as Answer
 from fastdp.queries.answers.answer import Answers as Answers
 from fastdp.queries.plans.plan import ReleasePlan as ReleasePlan
+from fastdp.queries.sensitivities import sensitivity as sensitivity
+from fastdp.random import JobKey as JobKey
 from fastdp.random import Rng as Rng
+from fastdp.synthesis.plan import SynthesisPlan as SynthesisPlan
+from fastdp.synthesis.result import Synthesis as Synthesis
+from fastdp.synthesis.synthesize import synthesize as synthesize
 from fastdp.tables.estimate import estimate_table as estimate_table
 from fastdp.tables.sanitize import sanitize as sanitize
 from fastdp.threads import get_threads as get_threads

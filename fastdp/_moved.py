@@ -62,9 +62,10 @@ _MOVES = (
     ),
     (
         "fastdp.tables", "fastdp.plans",
-        ("plan entry=column_entry group=column_group points=point_group joint=category_group policies spec explain "
-         "skeleton=template places=coordinate_names total"),
+        ("plan entry=column_entry group=column_group points=point_group joint=category_group policies spec "
+         "explain total"),
     ),
+    ("fastdp.tables", "fastdp.plans.documents", "skeleton=template places=coordinate_names"),
     (
         "fastdp.tables", "fastdp.tables.sanitizing",
         "job kept=public_column order=order_watch pipeline shuffle receipt origin=receipt_lookup",

@@ -7,6 +7,7 @@
     ├── DomainError           (ValueError)  a value outside what was declared: NaN, infinity, unknown category
     ├── SchemaError           (TypeError)   a type, column or container that cannot be used
     ├── InputCorruptError     (ValueError)  an input that contradicts its own format
+    ├── InputChangedError     (ValueError)  an input that was not the same in two attempts of one release
     ├── OutputExistsError     (OSError)     an output that would overwrite something
     ├── BudgetExceededError   (ValueError)  a release that the budget does not cover
     ├── LedgerLockedError     (OSError)     a ledger in use by another process
@@ -38,6 +39,10 @@ class SchemaError(FastDPError, TypeError):
 
 class InputCorruptError(FastDPError, ValueError):
     """An input contradicts its own format."""
+
+
+class InputChangedError(FastDPError, ValueError):
+    """An input was not the same in two attempts of one release."""
 
 
 class OutputExistsError(FastDPError, OSError):

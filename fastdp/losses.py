@@ -7,6 +7,7 @@ these values from the integers of their samplers, `accounting` composes them; ne
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -86,6 +87,24 @@ class AtomicLoss(Loss):
     q: np.ndarray = field(repr=False)
     p_infinite: float = 0.0
     q_infinite: float = 0.0
+    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """All that it holds, as one value that equal lists of atoms share."""
+        if "content" not in self._known:
+            scalars = (self.p_infinite, self.q_infinite, self.margin, self.distance)
+            self._known["content"] = (self.losses.tobytes(), self.p.tobytes(), self.q.tobytes(), *scalars)
+        found: tuple[Any, ...] = self._known["content"]
+        return found
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether both directions have the same atoms, in the reverse order."""
+        if "is_symmetric" not in self._known:
+            mirrored = np.array_equal(self.p, self.q[::-1]) and np.array_equal(self.losses, -self.losses[::-1])
+            self._known["is_symmetric"] = mirrored and self.p_infinite == self.q_infinite
+        return bool(self._known["is_symmetric"])
 
     __eq__ = object.__eq__  # not that of `Loss`, to which all atoms of one margin are the same
     __hash__ = object.__hash__

@@ -93,11 +93,35 @@ def for_each_block(count: int, task: Callable[[int, int], None]) -> None:
         run(0, count)
         return
     edges = [count * share // shares // STRIDE * STRIDE for share in range(shares)] + [count]
+    _run_shares(run, edges)
+
+
+def for_each(count: int, task: Callable[[int], None]) -> None:
+    """Call ``task`` for each of range(count), on several threads if that pays; errors as in `for_each_block`.
+
+    For tasks as large as `SMALLEST_SHARE` records: calls of `for_each_block` inside them stay on their own thread.
+    """
+    shares = min(_threads or get_threads(), count)
+
+    def run(first: int, last: int) -> None:
+        for number in range(first, last):
+            task(number)
+
+    if shares <= 1:
+        run(0, count)
+        return
+    _run_shares(run, [count * share // shares for share in range(shares + 1)])
+
+
+def _run_shares(run: Callable[[int, int], None], edges: list[int]) -> None:
+    """Call ``run`` for each pair of neighbouring edges: the first here, the others on the pool."""
     pending: list[Future[None]] = []
     try:
         with _lock:  # so that no other thread shuts the pool down in between
             pool = _executor()
-            for i in range(1, shares):  # one by one: what was submitted is waited for, even if the next is refused
+            for i in range(
+                1, len(edges) - 1
+            ):  # one by one: what was submitted is waited for, even if the next is refused
                 pending.append(pool.submit(run, edges[i], edges[i + 1]))  # noqa: PERF401
         run(edges[0], edges[1])
     finally:

@@ -27,6 +27,11 @@ ALLOWED_SKIPS = (
     "instructions are counted on x86-64 alone",
     "the peak of memory cannot be reset here",
     "torch is not installed",
+    "pyspark is not installed",
+    "dask is not installed",
+    "opendp is not installed",
+    "jax is not installed",
+    "flwr is not installed",
 )
 """How reasons begin that lie in the processor or the kernel alone; FASTDP_MAY_SKIP adds
 to them, with a semicolon after each."""

@@ -1,4 +1,4 @@
-"""The house in order: README's list of where things live, folders of few files, tests that mirror the source.
+"""The house in order: where things live (CONTRIBUTING.md), folders of few files, tests that mirror the source.
 
 The list is made from the floors in pyproject.toml and the packages' own first lines.
 
@@ -18,7 +18,7 @@ WIDTH = 116
 OTHERS = {
     "tests/": "mirrors fastdp/; reference/ has naive versions, contracts/ runs over every mechanism",
     "benchmarks/": "commands; jobs/ (what is measured), rivals/ (by whom), measuring/, pages/",
-    "docs/": "plans, locations, audits and attacks, security, and why estimates are made as they are",
+    "docs/": "the site: site/ makes it; lectures/ and examples/ are scripts in cells, which it runs",
 }
 
 
@@ -53,8 +53,8 @@ def _parts(text: str) -> tuple[str, str, str]:
     return text[:start], text[start:stop], text[stop:]
 
 
-def test_readme__says_where_things_live():
-    assert _parts((ROOT / "README.md").read_text())[1] == render(), "run: python -m tests.test_house"
+def test_contributing__says_where_things_live():
+    assert _parts((ROOT / "CONTRIBUTING.md").read_text())[1] == render(), "run: python -m tests.test_house"
 
 
 def test_floors__are_all_of_the_package():
@@ -100,6 +100,6 @@ def test_tests__mirror_kernels_and_laws():
 
 
 if __name__ == "__main__":
-    page = ROOT / "README.md"
+    page = ROOT / "CONTRIBUTING.md"
     before, _, after = _parts(page.read_text())
     page.write_text(before + render() + after)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from fastdp.accounting.curve import Bounds, PrivacyCurve
 from fastdp.errors import ParameterError
 
 MOST_TRIES = 60
+COARSE = 3e-5
+"""The relative width of totals while the scale is far from its end; fine ones take several times as long."""
 
 
 @dataclass(frozen=True)
@@ -66,18 +69,53 @@ def calibrate(
     if not 1e-9 <= tolerance < 1:
         raise ParameterError(f"calibrate: tolerance must be a number between 1e-9 and 1, got {tolerance!r}")
 
-    def total(scale: float) -> Calibrated:
+    def total(scale: float, width: float) -> Calibrated:
         parts = make(scale)
-        curve = compose(parts if isinstance(parts, list) else [parts], width=max(1e-9, tolerance / 8))
+        curve = compose(parts if isinstance(parts, list) else [parts], width=width)
         return Calibrated(scale, parts, curve, curve.epsilon(delta=delta))
 
-    below, above = _bracket(total, epsilon, start)
+    fine, coarse = max(1e-9, tolerance / 8), max(1e-9, tolerance / 8, min(COARSE, 3 * tolerance))
+    search = functools.partial(total, width=coarse)
+    nearby = tolerance if coarse == fine else max(tolerance, 20 * coarse)
+    below, above = _narrow(search, *_bracket(search, epsilon, start), epsilon, nearby)
+    if coarse == fine:
+        return above
+    return _refine(functools.partial(total, width=fine), below, above, epsilon, tolerance)
+
+
+def _narrow(
+    total: Callable[[float], Calibrated], below: Calibrated, above: Calibrated, aim: float, tolerance: float
+) -> tuple[Calibrated, Calibrated]:
+    """The same bracket until its upper scale costs at most so much less than the aim."""
     for _ in range(MOST_TRIES):
-        if above.epsilon.upper >= epsilon * (1 - tolerance) or above.scale <= below.scale * (1 + 1e-14):
+        if above.epsilon.upper >= aim * (1 - tolerance) or above.scale <= below.scale * (1 + 1e-14):
             break
-        tried = total(_between(below, above, epsilon * (1 - tolerance / 2)))
-        below, above = (tried, above) if tried.epsilon.upper > epsilon else (below, tried)
-    return above
+        tried = total(_between(below, above, aim * (1 - tolerance / 2)))
+        below, above = (tried, above) if tried.epsilon.upper > aim else (below, tried)
+    return below, above
+
+
+def _refine(
+    total: Callable[[float], Calibrated], below: Calibrated, above: Calibrated, aim: float, tolerance: float
+) -> Calibrated:
+    """From a coarse bracket to the tolerance: steps along its slope, else the fine bracket around it."""
+    goal = aim * (1 - tolerance / 2)
+    rise = _logarithm(above.epsilon.upper, below.epsilon.upper) / math.log(above.scale / below.scale)
+    scale = _between(below, above, goal)
+    for _ in range(4):
+        tried = total(scale)
+        if aim * (1 - tolerance) <= tried.epsilon.upper <= aim:
+            return tried
+        step = _logarithm(goal, tried.epsilon.upper) / rise if rise < 0 else math.nan
+        if not abs(step) < 1:
+            break
+        scale *= math.exp(step)
+    return _narrow(total, *_bracket(total, aim, above.scale), aim, tolerance)[1]
+
+
+def _logarithm(high: float, low: float) -> float:
+    """ln(high / low), nan where one of them has no logarithm."""
+    return math.log(high / low) if 0 < low < math.inf and 0 < high < math.inf else math.nan
 
 
 def _bracket(total: Callable[[float], Calibrated], epsilon: float, start: float) -> tuple[Calibrated, Calibrated]:

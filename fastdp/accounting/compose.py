@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +21,9 @@ from fastdp.losses import (
     AtomicLoss,
     CellsLoss,
     ConcentratedLoss,
+    GaussianLoss,
     GeometricLoss,
+    LaplaceLoss,
     Loss,
     RenyiLoss,
     SampledGaussianLoss,
@@ -77,7 +78,10 @@ def compose(parts: Iterable[Any], *, width: float = WIDTH) -> PrivacyCurve:
     width = validation.as_float(width)
     if not 1e-12 <= width <= 0.1:
         raise ParameterError(f"compose: width must be a number between 1e-12 and 0.1, got {width!r}")
-    read = [read_part(part) for part in parts]
+    read: list[tuple[Release, ...] | Parallel] = []
+    for part in parts:
+        known = _KNOWN.get(id(part))
+        read.append(known[1] if known is not None and known[0] is part else read_part(part))
     if not read:
         raise ParameterError("compose: give at least one release")
     return compose_read(read, width)
@@ -134,6 +138,8 @@ def parallel(parts: Mapping[str, Any]) -> Parallel:
 
 def read_part(given: Any) -> tuple[Release, ...] | Parallel:
     """The releases that a part of a composition stands for."""
+    if isinstance(given, Loss):
+        return (Release(((given, 1),), "add/remove", "record", math.inf),)
     times = 1
     if isinstance(given, tuple):
         if len(given) != 2:
@@ -155,30 +161,22 @@ def _repeat(release: Release, times: int) -> Release:
     return Release(items, release.neighbours, release.unit, pure, release.metric)
 
 
-class _Same:
-    """An object as the key of a cache, by identity."""
-
-    __slots__ = ("it",)
-
-    def __init__(self, it: Any) -> None:
-        self.it = it
-
-    def __hash__(self) -> int:
-        return id(self.it)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.it is other.it
+_KNOWN: dict[int, tuple[Any, tuple[Release, ...]]] = {}
+"""What was read of values that cannot change, by identity; an entry keeps its value alive, so that no other has its."""
+MOST_KNOWN = 1 << 13
 
 
 def _read(given: Any) -> Release:
     """`read_release`, remembered for what cannot change."""
     parameters = getattr(type(given), "__dataclass_params__", None)
-    return _remembered(_Same(given)) if parameters is not None and parameters.frozen else read_release(given)
-
-
-@functools.lru_cache(maxsize=1 << 13)
-def _remembered(key: _Same) -> Release:
-    return read_release(key.it)
+    if parameters is None or not parameters.frozen:
+        return read_release(given)
+    known = _KNOWN.get(id(given))
+    if known is None or known[0] is not given:
+        if len(_KNOWN) >= MOST_KNOWN:
+            _KNOWN.clear()
+        known = _KNOWN[id(given)] = (given, (read_release(given),))
+    return known[1][0]
 
 
 def read_release(given: Any) -> Release:
@@ -258,39 +256,40 @@ def _agree(releases: list[Release]) -> tuple[Neighbours, str]:
 def _directions(releases: list[Release], width: float) -> list[Direction]:
     """The curves of both orders of the two data sets; one, where both are the same."""
     items = [item for release in releases for item in release.losses]
-    bounded = Bounded.of([(loss, count) for loss, count in items if isinstance(loss, ConcentratedLoss | RenyiLoss)])
-    plain = _merge([(loss, count) for loss, count in items if not isinstance(loss, ConcentratedLoss | RenyiLoss)])
-    cells = any(isinstance(loss, CellsLoss) for loss, _ in plain)
-    directions = []
-    for reverse in (False, True):
-        below = build(plain, reverse=reverse, below=True) if cells else None
-        directions.append(Direction(build(plain, reverse=reverse), bounded, width, below))
-        if all(_is_symmetric(loss) for loss, _ in plain):
-            break
+    kinds = {type(loss) for loss, _ in items}
+    bounded = None
+    if not kinds.isdisjoint(BOUNDED):
+        bounded = Bounded.of([item for item in items if isinstance(item[0], BOUNDED)])
+        items = [item for item in items if not isinstance(item[0], BOUNDED)]
+    if AtomicLoss in kinds:
+        items = _merge(items)
+    below = build(items, below=True) if CellsLoss in kinds else None
+    directions = [Direction(build(items), bounded, width, below)]
+    if not (kinds.issubset(SYMMETRIC) or all(_is_symmetric(loss) for loss, _ in items)):
+        below = build(items, reverse=True, below=True) if CellsLoss in kinds else None
+        directions.append(Direction(build(items, reverse=True), bounded, width, below))
     return directions
+
+
+BOUNDED = (ConcentratedLoss, RenyiLoss)
+"""Losses of which moments alone are known."""
+SYMMETRIC = {GaussianLoss, LaplaceLoss, GeometricLoss}
+"""Losses that are the same in both directions."""
 
 
 def _is_symmetric(loss: Loss) -> bool:
     """Whether both directions have the same loss."""
     match loss:
         case CellsLoss():
-            return _is_symmetric(loss.above) and _is_symmetric(loss.below)
+            return loss.above.is_symmetric and loss.below.is_symmetric
         case AtomicLoss():
-            mirrored = (
-                loss.p.tolist() == loss.q[::-1].tolist() and loss.losses.tolist() == (-loss.losses[::-1]).tolist()
-            )
-            return mirrored and loss.p_infinite == loss.q_infinite
+            return loss.is_symmetric
     return not isinstance(loss, SampledGaussianLoss)
 
 
 def _merge(items: list[Item]) -> list[Item]:
     """Equal lists of atoms under one value, so that they are counted, not repeated."""
-    known: dict[tuple[Any, ...], AtomicLoss] = {}
-    merged: list[Item] = []
-    for loss, count in items:
-        if isinstance(loss, AtomicLoss):
-            scalars = (loss.p_infinite, loss.q_infinite, loss.margin, loss.distance)
-            key = (loss.losses.tobytes(), loss.p.tobytes(), loss.q.tobytes(), scalars)
-            loss = known.setdefault(key, loss)  # noqa: PLW2901
-        merged.append((loss, count))
-    return merged
+    known: dict[tuple[Any, ...], Loss] = {}
+    return [
+        (known.setdefault(loss.content, loss) if isinstance(loss, AtomicLoss) else loss, count) for loss, count in items
+    ]

@@ -72,13 +72,15 @@ class Bounded:
 class Direction:
     """The curve of one order of the two neighbouring data sets: losses, mass at infinity, and what is charged.
 
-    ``bounded`` are losses of which only moments are known; ``below`` are factors whose curve lies below.
+    ``bounded`` are losses of which only moments are known; ``below`` are factors whose curve lies below. ``start`` is
+    where a search for epsilon begins: Chernoff's bound, and how fast the logarithm of delta falls there.
     """
 
     def __init__(
         self, factors: Factors, bounded: Bounded | None = None, width: float = WIDTH, below: Factors | None = None
     ) -> None:
         self.factors, self.bounded, self.width, self.below = factors, bounded, width, below
+        self.start: tuple[float, float] | None = None
         self._exact = None if bounded else exact_curve(factors)
 
     @property
@@ -153,6 +155,7 @@ class Direction:
         epsilon = max(0.0, epsilon - 2 * factors.margin - factors.shift)
         goal = None if delta is None else max((delta - factors.infinite) / 2, delta * 1e-6, 1e-280)
         theta, found = choose_tilt(factors, delta=goal, epsilon=epsilon)
+        self.start = (found, theta) if goal is not None else None
         # where the curve is smooth, smoothing by w widens delta by 1.2 w^2 theta (theta + 1), epsilon by theta less
         wanted = self.width * (max(found * theta, 1e-3) if goal is not None else 1.0)
         smoothing = min(wanted / 1.5, 0.02) / (theta * (theta + 1)) * scale**2
@@ -405,7 +408,7 @@ def _epsilon(direction: Direction, delta: float) -> Bounds:
         bounds = direction.solver(delta=delta, scale=scale)
         width = 1e-14 if direction.is_exact else direction.width / 20
         upper = _solve_above(direction, bounds, delta, width)
-        lower = _solve_below(lambda e: bounds(e).lower - direction.far(e), delta, upper, width)  # noqa: B023
+        lower = _solve_below(direction, bounds, delta, upper, width)
         best = Bounds(max(best.lower, lower), min(best.upper, upper))
         if best.upper - best.lower <= 1.5 * direction.width * best.upper or direction.is_exact:
             break
@@ -425,18 +428,33 @@ def _solve_above(direction: Direction, bounds: Callable[[float], Bounds], delta:
             return math.inf
         goal = delta - far
         limit = min(limit, enough) if bounds(limit).upper <= goal else enough
-    return solve(lambda e: bounds(e).upper, goal, 0.0, limit, width)[1]
+
+    def upper(epsilon: float) -> float:
+        return bounds(epsilon).upper
+
+    near = None if direction.start is None else approach(upper, goal, direction.start, width)
+    return near[1] if near is not None and near[1] <= limit else solve(upper, goal, 0.0, limit, width)[1]
 
 
-def _solve_below(curve: Callable[[float], float], delta: float, upper: float, width: float) -> float:
+def _solve_below(
+    direction: Direction, bounds: Callable[[float], Bounds], delta: float, upper: float, width: float
+) -> float:
     """An epsilon just below ``upper`` where the curve is still above delta, else 0: the tilt is sharp near it alone."""
     if not math.isfinite(upper):
         return 0.0
+
+    def lower(epsilon: float) -> float:
+        return bounds(epsilon).lower - direction.far(epsilon)
+
+    if direction.start is not None:
+        near = approach(lower, delta, (upper * (1 - width), direction.start[1]), width)
+        if near is not None and near[0] <= upper:
+            return near[0]
     back = 4 * width
     while back < 1:
         low = upper * (1 - back)
-        if curve(low) > delta:
-            return solve(curve, delta, low, upper, width)[0]
+        if lower(low) > delta:
+            return solve(lower, delta, low, upper, width)[0]
         back *= 4
     return 0.0
 
@@ -451,6 +469,33 @@ def _upper_limit(direction: Direction, bounds: Callable[[float], Bounds], delta:
     while high < 1e5 and bounds(high).upper > delta:
         high *= 1.5
     return high if bounds(high).upper <= delta else math.inf
+
+
+def approach(
+    curve: Callable[[float], float], delta: float, start: tuple[float, float], width: float
+) -> tuple[float, float] | None:
+    """What `solve` finds, by Newton's steps on the logarithm from a point and its slope; None where they lead astray.
+
+    Once a step is short, both sides of where it leads are tried.
+    """
+    at, slope = start
+    goal, before = math.log(delta), None
+    for _ in range(8):
+        here = curve(at) if at > 0 else 0.0
+        if not 0 < here < 1:
+            return None
+        height = math.log(here)
+        if before is not None and before[0] != at:
+            slope = (before[1] - height) / (at - before[0])
+        if not slope > 0:
+            return None
+        before, at = (at, height), at + (height - goal) / slope
+        if abs(at - before[0]) <= max(1e-3, 4 * width) * at:
+            side = width * at / 3
+            low, high = at - side, at + side
+            if curve(low) > delta >= curve(high):
+                return low, high
+    return None
 
 
 def solve(curve: Callable[[float], float], delta: float, low: float, high: float, width: float) -> tuple[float, float]:

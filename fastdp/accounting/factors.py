@@ -30,6 +30,54 @@ FEW_STEPS = 4
 """Steps up to which a geometric loss is a list of atoms, whose compositions may be enumerated."""
 
 
+MANY = 256
+"""Factors beyond which a choice is made by some of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Atoms:
+    """Lists of atoms, one after the other, with what every moment needs of them."""
+
+    relative: np.ndarray
+    """Losses, less the largest one of their list."""
+    masses: np.ndarray
+    starts: np.ndarray
+    counts: np.ndarray
+    tops: np.ndarray
+
+    @classmethod
+    def of(cls, losses: np.ndarray, masses: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> _Atoms:
+        tops = np.maximum.reduceat(losses, starts[:-1])
+        return cls(losses - np.repeat(tops, np.diff(starts)), masses, starts, counts, tops)
+
+    def log_moment(self, theta: float) -> float:
+        """The sum of ln E e^{theta L}."""
+        scaled = self.masses * np.exp(theta * self.relative)
+        return math.fsum(self.counts * (np.log(np.add.reduceat(scaled, self.starts[:-1])) + theta * self.tops))
+
+    def thinned(self) -> _Atoms:
+        """Some of the lists, each for many."""
+        places, times = _thin(self.counts.size)
+        sizes = np.diff(self.starts)[places]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        atoms = np.arange(starts[-1]) + np.repeat(self.starts[places] - starts[:-1], sizes)
+        return _Atoms(self.relative[atoms], self.masses[atoms], starts, self.counts[places] * times, self.tops[places])
+
+
+def _thin(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first quarter of so many rows as MANY, which are the widest, and then some of the others, each for many."""
+    first = min(size, MANY // 4)
+    rest = np.unique(np.linspace(first, size - 1, min(size - first, MANY // 2)).round().astype(np.int64))
+    times = np.concatenate([np.ones(first), np.full(rest.size, (size - first) / max(1, rest.size))])
+    return np.concatenate([np.arange(first), rest]), times
+
+
+def _thin_rows(laplace: np.ndarray) -> np.ndarray:
+    places, times = _thin(len(laplace))
+    rows: np.ndarray = laplace[places] * np.stack([np.ones(times.size), np.ones(times.size), times], 1)
+    return rows
+
+
 @dataclass(slots=True)
 class Factors:
     """Moment functions of independent losses under P; ``counts`` say how often each occurs.
@@ -62,6 +110,9 @@ class Factors:
     """The largest absolute sum of losses, without those of Gaussians."""
     points: float = field(init=False)
     """How many atoms all factors have, each as often as it occurs."""
+    _table: _Atoms | None = field(init=False, repr=False)
+    _few: tuple[np.ndarray, _Atoms | None] | None = field(init=False, repr=False)
+    """Some of the rows, each for many, where there are many: enough to choose a tilt by."""
 
     def __post_init__(self) -> None:
         if len(self.laplace) > 1:
@@ -77,8 +128,12 @@ class Factors:
         self.count = int(self.laplace[:, 2].sum() + self.counts.sum() + self.sampled[:, 2].sum())
         laplace = math.fsum(self.laplace[:, 0] * self.laplace[:, 2])
         top = bottom = np.zeros(0)
-        if self.counts.size:
-            top = np.maximum.reduceat(self.losses, self.starts[:-1])
+        self._table = _Atoms.of(self.losses, self.masses, self.starts, self.counts) if self.counts.size else None
+        self._few = None
+        if max(len(self.laplace), self.counts.size) > MANY:
+            self._few = _thin_rows(self.laplace), None if self._table is None else self._table.thinned()
+        if self._table is not None:
+            top = self._table.tops
             bottom = np.minimum.reduceat(self.losses, self.starts[:-1])
         self.reach = laplace + math.fsum(self.counts * np.maximum(np.abs(top), np.abs(bottom)))
         removed = self.sampled[:, 3] == 0
@@ -119,12 +174,11 @@ class Factors:
     def _log_moment(self, theta: float, coarse: bool) -> tuple[float, float]:
         """K(theta), and the error of the part of it that is of samples."""
         total, error = self.variance * theta * (theta + 1) / 2, 0.0
-        if self.laplace.size:
-            total += _laplace_log_moment(self.laplace, theta)
-        if self.counts.size:
-            tops = np.maximum.reduceat(self.losses, self.starts[:-1])
-            scaled = self.masses * np.exp(theta * (self.losses - np.repeat(tops, np.diff(self.starts))))
-            total += math.fsum(self.counts * (np.log(np.add.reduceat(scaled, self.starts[:-1])) + theta * tops))
+        laplace, atoms = self._few if self._few is not None and coarse else (self.laplace, self._table)
+        if laplace.size:
+            total += _laplace_log_moment(laplace, theta)
+        if atoms is not None:
+            total += atoms.log_moment(theta)
         if self.sampled.size:
             from fastdp.kernels.losses import sampled
 
@@ -212,9 +266,7 @@ class _Parts:
         self._reverse, self._below = reverse, below
         self._laplace: list[tuple[float, float, int]] = []
         self._sampled: list[tuple[float, float, int, bool]] = []
-        self._losses: list[np.ndarray] = []
-        self._masses: list[np.ndarray] = []
-        self._counts: list[int] = []
+        self._atoms: list[tuple[AtomicLoss, int]] = []
         self._coins: dict[tuple[float, float], int] = {}
         self._size = 0
         self._sums = dict.fromkeys(("variance", "log_finite", "margin", "shift", "spread", "distance"), 0.0)
@@ -226,6 +278,11 @@ class _Parts:
         sums["margin"] += count * loss.margin
         sums["distance"] += count * loss.distance
         match loss:
+            case AtomicLoss() if _is_coin(loss):
+                rate = abs(float(loss.losses[0]))
+                self._add_coin(rate * (1 - DATA), rate * (1 + DATA), count)
+            case AtomicLoss():
+                self._atoms.append((loss, count))
             case GaussianLoss():
                 sums["variance"] += count * loss.mu**2
             case LaplaceLoss():
@@ -235,65 +292,71 @@ class _Parts:
             case GeometricLoss(steps=1):
                 self._add_coin(loss.rate, loss.rate, count)
             case GeometricLoss() if loss.steps <= FEW_STEPS:
-                self._add_atoms(geometric_atoms(loss), count)
+                self._atoms.append((geometric_atoms(loss), count))
             case GeometricLoss():
                 epsilon = loss.rate * loss.steps
                 sums["shift"] += count * 4 * UNIT * epsilon
                 sums["spread"] += count * 4 * UNIT * (1 + epsilon)
                 self._laplace.append((epsilon, loss.rate, count))
             case CellsLoss():
-                self._add_atoms(loss.below if self._below else loss.above, count)
-            case AtomicLoss() if _is_coin(loss):
-                rate = abs(float(loss.losses[0]))
-                self._add_coin(rate * (1 - DATA), rate * (1 + DATA), count)
-            case AtomicLoss():
-                self._add_atoms(loss, count)
+                self._atoms.append((loss.below if self._below else loss.above, count))
             case _:
                 raise ParameterError(f"compose: a {type(loss).__name__} has no moment function here")
 
     def _add_coin(self, low: float, high: float, count: int) -> None:
         self._coins[low, high] = self._coins.get((low, high), 0) + count
 
-    def _add_atoms(self, loss: AtomicLoss, count: int) -> None:
-        losses, masses = (-loss.losses, loss.q) if self._reverse else (loss.losses, loss.p)
-        if not masses.all():
-            kept = masses > 0
-            losses, masses = losses[kept], masses[kept]
-        infinite = loss.q_infinite if self._reverse else loss.p_infinite
-        self._sums["log_finite"] += count * math.log1p(-infinite) if infinite < 1 else -math.inf
-        self._sums["shift"] += count * DATA * (float(np.abs(losses).max()) if losses.size else 0.0)
-        self._sums["spread"] += count * DATA
-        if losses.size:
-            self._losses.append(losses)
-            self._masses.append(masses)
-            self._counts.append(count)
-
     def factors(self) -> Factors:
         """All that was added."""
-        others = self._losses or self._laplace or self._sampled or self._sums["variance"] or self._sums["log_finite"]
+        others = self._atoms or self._laplace or self._sampled or self._sums["variance"]
         coin = next(iter(self._coins)) if len(self._coins) == 1 and not others else None
         coin = coin if coin and self._coins[coin] <= MOST_COINS else None
-        for (low, high), count in self._coins.items():
-            atoms = geometric_atoms(GeometricLoss(rate=high, steps=1))
-            kept = atoms.p > 0
-            self._losses.append(atoms.losses[kept])
-            self._masses.append(atoms.p[kept])
-            self._counts.append(count)
-            if not coin:
-                self._sums["shift"] += count * (high - low)
-                self._sums["spread"] += count * (high - low + 4 * UNIT)
+        losses, masses, sizes, counts = self._gather_atoms()
+        if self._coins:
+            more, tossed = self._gather_coins(exact=coin is not None)
+            losses, masses = (np.concatenate([old, new]) for old, new in zip((losses, masses), more, strict=True))
+            sizes, counts = np.append(sizes, np.full(tossed.size, 2)), np.append(counts, tossed)
         sums = {name: value * (1 + 4 * UNIT * (self._size + 1)) for name, value in self._sums.items()}
-        sizes = [0, *(one.size for one in self._losses)]
         return Factors(
             laplace=np.array(self._laplace, float).reshape(-1, 3),
             sampled=np.array(self._sampled, float).reshape(-1, 4),
-            losses=np.concatenate(self._losses) if self._losses else np.empty(0),
-            masses=np.concatenate(self._masses) if self._masses else np.empty(0),
-            starts=np.cumsum(sizes),
-            counts=np.array(self._counts, np.int64),
-            coin=coin,
+            losses=losses, masses=masses, starts=np.concatenate([[0], np.cumsum(sizes)]), counts=counts, coin=coin,
             **sums,
-        )
+        )  # fmt: skip
+
+    def _gather_atoms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """All lists of atoms, those without mass left out: their losses and masses, their sizes and counts."""
+        if not self._atoms:
+            return np.empty(0), np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
+        lists, sums = [loss for loss, _ in self._atoms], self._sums
+        counts = np.array([count for _, count in self._atoms], np.int64)
+        sizes = np.array([loss.losses.size for loss in lists], np.int64)
+        losses = np.concatenate([loss.losses for loss in lists])
+        masses = np.concatenate([loss.q if self._reverse else loss.p for loss in lists])
+        losses = -losses if self._reverse else losses
+        infinite = np.array([loss.q_infinite if self._reverse else loss.p_infinite for loss in lists])
+        if infinite.any():
+            with np.errstate(divide="ignore"):
+                sums["log_finite"] += float((counts * np.log1p(-np.minimum(infinite, 1.0))).sum())
+        sums["spread"] += DATA * int(counts.sum())
+        if not (masses.all() and sizes.all()):
+            kept = masses > 0
+            sizes = np.bincount(np.repeat(np.arange(sizes.size), sizes)[kept], minlength=sizes.size)
+            losses, masses, counts, sizes = losses[kept], masses[kept], counts[sizes > 0], sizes[sizes > 0]
+        if sizes.size:
+            largest = np.maximum.reduceat(np.abs(losses), np.cumsum(sizes) - sizes)
+            sums["shift"] += DATA * float(counts @ largest)
+        return losses, masses, sizes, counts
+
+    def _gather_coins(self, *, exact: bool) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+        """Losses and masses of all coins, two each, and how often each is tossed; of a sum of one coin no error."""
+        low, high = np.array(list(self._coins)).T
+        tossed = np.array(list(self._coins.values()), np.int64)
+        if not exact:
+            self._sums["shift"] += float(tossed @ (high - low))
+            self._sums["spread"] += float(tossed @ (high - low + 4 * UNIT))
+        less = np.maximum(np.exp(-high), 5e-324)  # a mass of 0 would be no atom
+        return (np.stack([high, -high], 1).ravel(), np.stack([1 / (1 + less), less / (1 + less)], 1).ravel()), tossed
 
 
 def _is_coin(loss: AtomicLoss) -> bool:

@@ -91,7 +91,7 @@ def shuffled(local: Any, *, n: int | None = None, width: float = 1e-5) -> Shuffl
 
 def _check_columns(plan: Any) -> None:
     """Refuse a plan that releases a column as it is."""
-    kept = [part.name for part in getattr(plan, "parts", ()) if part.action == "keep"]
+    kept = [part.name for part in getattr(plan, "parts", ()) if part.action not in {"drop", "randomize"}]
     if kept:
         raise ParameterError(
             f"shuffled: column {kept[0]!r} is released as it is and tells rows apart; drop or randomize it"

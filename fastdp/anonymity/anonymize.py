@@ -98,7 +98,7 @@ def anonymize(
     k: int,
     l: float | None = None,
     t: float | None = None,
-    sensitive: str | None = None,
+    sensitive: Sequence[str] | str = (),
     l_model: str = "distinct",
     c: float | None = None,
     t_distance: str = "equal",
@@ -142,7 +142,7 @@ def anonymize(
     alpha, beta, delta
         The largest share of one value, relative gain, and log ratio.
     sensitive
-        The column that the models above are about; it is written as it is.
+        The columns that the models above are about, each of which must meet them; they are written as they are.
     suppress
         The largest share of rows that may be left out.
     dummies
@@ -186,7 +186,7 @@ class _Job:
     """A table and what is asked of it, checked before a record is read."""
 
     def __init__(
-        self, table: Any, quasi: Any, keep: Sequence[str], drop: Sequence[str], sensitive: str | None, nulls: str,
+        self, table: Any, quasi: Any, keep: Sequence[str], drop: Sequence[str], sensitive: Any, nulls: str,
         input_format: str | None, requirement: Requirement, *, suppress: float, dummies: float, loss: str, method: str,
     ) -> None:  # fmt: skip
         self.requirement, self.nulls, self.input_format = (
@@ -201,19 +201,14 @@ class _Job:
                 raise ParameterError(f"{OWNER}: {name} must be a share of the rows, from 0 to below 1")
         self.suppress, self.dummies = float(suppress), float(dummies)
         self.hierarchies = _hierarchies(quasi, self.method)
-        if sensitive is not None and not isinstance(sensitive, str):
-            raise ParameterError(f"{OWNER}: sensitive must be the name of one column; list further ones in keep")
-        if requirement.about_values and sensitive is None:
+        if requirement.about_values and not sensitive:
             raise ParameterError(f"{OWNER}: l, t, alpha, beta and delta are about a sensitive column; name it")
         if self.dummies and (requirement.about_values or self.method == "mondrian"):
             raise ParameterError(
                 f"{OWNER}: dummy records fill classes of a lattice up to k, and meet no other requirement"
             )
         self.source = _rereadable(open_table(OWNER, table, input_format))
-        self.quasi, secret = check_names(
-            OWNER, self.source, list(self.hierarchies), [] if sensitive is None else [sensitive]
-        )
-        self.sensitive = secret[0] if secret else None
+        self.quasi, self.sensitive = check_names(OWNER, self.source, list(self.hierarchies), sensitive)
         self.columns = self._choose(keep, drop)
         self.again = table
 
@@ -222,7 +217,7 @@ class _Job:
         for what, given in (("keep", keep), ("drop", drop)):
             if isinstance(given, str):
                 raise ParameterError(f"{OWNER}: {what} must be a list of names")
-        named = [*self.quasi, *([self.sensitive] if self.sensitive else []), *keep, *drop]
+        named = [*self.quasi, *self.sensitive, *keep, *drop]
         schema = self.source.schema
         for name in named:
             if name not in schema.names:
@@ -235,7 +230,7 @@ class _Job:
         return [name for name in schema.names if name not in drop]
 
     def run(self, table: Any, target: Output | None, progress: Callable[[int], None] | None) -> Anonymized:
-        needed = [*self.quasi, *([self.sensitive] if self.sensitive else [])]
+        needed = [*self.quasi, *self.sensitive]
         source = load_table(self.source, needed) if self.method == "mondrian" else self.source
         rows = read_rows(OWNER, source, needed, self.nulls)
         self._check(rows)
@@ -261,36 +256,36 @@ class _Job:
                 f"{OWNER}: k is {asked.k:,} and there are {rows.count:,} rows; no class can be so large"
             )
 
-    def _secret(self, rows: Rows) -> tuple[Codes | None, Shares | None]:
-        """The sensitive column by rank, where the requirement is about it."""
-        if self.sensitive is None or not self.requirement.about_values:
-            return None, None
-        ranked, counts = sort_values(rows.of([self.sensitive])[0], rows.weights)
+    def _secrets(self, rows: Rows) -> tuple[list[Codes], list[Shares]]:
+        """The sensitive columns by rank, where the requirement is about them."""
+        found = [self._secret(rows, name) for name in self.sensitive if self.requirement.about_values]
+        return [ranked for ranked, _ in found], [shares for _, shares in found]
+
+    def _secret(self, rows: Rows, name: str) -> tuple[Codes, Shares]:
+        ranked, counts = sort_values(rows.of([name])[0], rows.weights)
         asked = self.requirement
         if asked.l is not None and asked.l_model != "entropy" and asked.l > counts.size:
-            raise ParameterError(
-                f"{OWNER}: l is {asked.l} and column {self.sensitive!r} has {counts.size} distinct values"
-            )
+            raise ParameterError(f"{OWNER}: l is {asked.l} and column {name!r} has {counts.size} distinct values")
         if asked.l is not None and asked.l_model == "entropy":
             shares = counts / counts.sum()
             most = float(np.exp(-(shares * np.log(shares)).sum()))
             if asked.l > most * (1 + 1e-12):
                 raise ParameterError(
-                    f"{OWNER}: entropy l is {asked.l} and that of column {self.sensitive!r} as a whole is {most:.6g}"
+                    f"{OWNER}: entropy l is {asked.l} and that of column {name!r} as a whole is {most:.6g}"
                 )
         if asked.t_distance == "ordered" and asked.t is not None and not has_order(ranked):
-            raise ParameterError(f"{OWNER}: values of column {self.sensitive!r} have no order; use t_distance='equal'")
+            raise ParameterError(f"{OWNER}: values of column {name!r} have no order; use t_distance='equal'")
         return ranked, Shares.of(counts)
 
     def _optimal(self, rows: Rows, progress: Callable[[int], None] | None) -> tuple[Writer, Certificate, list[Node]]:
         reduced = rows if rows.weights is not None else reduce_rows(rows)
         assert reduced.weights is not None
-        secret, shares = self._secret(reduced)
+        secrets, shares = self._secrets(reduced)
         known = {name: hierarchy for name, hierarchy in self.hierarchies.items() if hierarchy is not None}
         ladders = climb_all(OWNER, reduced, known)
         most = [int(share * rows.count + 1e-9) for share in (self.suppress, self.dummies)]
         problem = Problem(
-            ladders, reduced.weights, secret, shares, self.requirement, Loss.of(self.loss, ladders), most[0], most[1]
+            ladders, reduced.weights, secrets, shares, self.requirement, Loss.of(self.loss, ladders), most[0], most[1]
         )
         found = search(problem, progress)
         node = next((node for node in found.nodes if released_fits(problem, node.levels)), None)
@@ -305,8 +300,8 @@ class _Job:
         *_, sizes, fits = problem.classes_at(tops)
         if not fits.all():
             return NotAchievableError(
-                f"{OWNER}: not even the whole table as one class meets the requirement on column {self.sensitive!r}; "
-                "relax it"
+                f"{OWNER}: not even the whole table as one class meets the requirement on "
+                f"{_named(self.sensitive)}; relax it"
             )
         return NotAchievableError(
             f"{OWNER}: no levels meet the requirement with at most {problem.most_suppressed:,} of {problem.rows:,} "
@@ -322,20 +317,24 @@ class _Job:
         )  # fmt: skip
 
     def _mondrian(self, rows: Rows) -> tuple[Writer, Certificate, list[Node]]:
-        secret, shares = self._secret(rows)
+        secrets, shares = self._secrets(rows)
         columns = [_ordered(column, self.hierarchies[column.name]) for column in rows.of(self.quasi)]
-        if shares is not None and not whole_fits(shares, self.requirement):
+        if not all(whole_fits(one, self.requirement) for one in shares):
             raise NotAchievableError(
-                f"{OWNER}: not even the whole table as one class meets the requirement on column "
-                f"{self.sensitive!r}; relax it"
+                f"{OWNER}: not even the whole table as one class meets the requirement on "
+                f"{_named(self.sensitive)}; relax it"
             )
-        parts = partition(columns, secret, shares, self.requirement)
+        parts = partition(columns, secrets, shares, self.requirement)
         writer = PartWriter(columns, [self.hierarchies[name] for name in self.quasi], parts, rows.kept)
         certificate = Certificate(
             self.requirement, self.quasi, self.sensitive, self.method, None, ("ncp", writer.loss),
             rows.count + rows.dropped, 0, rows.dropped, 0, None,
         )  # fmt: skip
         return writer, certificate, []
+
+
+def _named(names: Sequence[str]) -> str:
+    return ("column " if len(names) == 1 else "columns ") + ", ".join(map(repr, names))
 
 
 def _hierarchies(quasi: Any, method: str) -> dict[str, Hierarchy | None]:
@@ -388,7 +387,7 @@ def _ordered(column: Codes, hierarchy: Hierarchy | None) -> Codes:
     return Codes(column.name, ranks[ranked.codes], ranked.size, found, column.kind, null=False)
 
 
-def _level_writer(problem: Problem, node: Node, nulls: str, sensitive: str | None) -> LevelWriter:
+def _level_writer(problem: Problem, node: Node, nulls: str, sensitive: Sequence[str]) -> LevelWriter:
     """What writes the rows of a node: its labels, the classes it leaves out, and the dummy records it adds."""
     _, first, sizes, fits = problem.classes_at(node.levels)
     padded = padding(sizes, fits, problem.requirement.k, problem.most_dummies)

@@ -17,7 +17,7 @@ class Certificate:
 
     requirement: Requirement
     quasi: tuple[str, ...]
-    sensitive: str | None
+    sensitive: tuple[str, ...]
     method: str
     levels: dict[str, int] | None
     """The level of every column; None for Mondrian, which has none."""
@@ -48,7 +48,7 @@ class Certificate:
             "dummies": self.dummies,
             "requirement": self.requirement.to_dict(),
             "quasi": list(self.quasi),
-            "sensitive": self.sensitive,
+            "sensitive": list(self.sensitive),
             "method": self.method,
             "levels": self.levels,
             "loss": {name: value},

@@ -55,7 +55,7 @@ def classes(
     """
     source = open_table(OWNER, table, input_format)
     names, secrets = check_names(OWNER, source, quasi, sensitive)
-    rows = read_rows(OWNER, source, (*names, *secrets), nulls)
+    rows = read_rows(OWNER, source, (*names, *secrets), nulls, guess=True)
     return Classes(quasi=names, sensitive=secrets, coded=rows, nulls=nulls)
 
 

@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 NULLS = ("error", "value", "drop")
 WIDEST_RANGE = 1 << 32
 """Integers within so many of one another are their own codes."""
+FIRST_ROWS = 1 << 16
+"""Rows that the size of a column of bytes may be guessed from; a pass of its own is a fifth of counting."""
 PENDING = 1 << 22
 """Rows that are held before they are reduced to distinct ones."""
 
 
 def merge_rows(ours: Rows, theirs: Rows) -> Rows:
     """The rows of both, over the values of both."""
-    merged = [_merge(one, two) for one, two in zip(ours.columns, theirs.columns, strict=True)]
+    merged = [_merge(one.exact(), two.exact()) for one, two in zip(ours.columns, theirs.columns, strict=True)]
     weights = [
         np.ones(part.columns[0].codes.size, np.int64) if part.weights is None else part.weights
         for part in (ours, theirs)
@@ -117,15 +119,18 @@ def load_table(source: Source, names: Sequence[str]) -> TableSource:
     return TableSource(pa.Table.from_batches(batches, pa.schema([source.schema.field(name) for name in names])))
 
 
-def read_rows(owner: str, source: Source, names: Sequence[str], nulls: str) -> Rows:
-    """The coded rows of these columns; a table in memory is coded whole, anything else batch by batch."""
+def read_rows(owner: str, source: Source, names: Sequence[str], nulls: str, *, guess: bool = False) -> Rows:
+    """The coded rows of these columns; a table in memory is coded whole, anything else batch by batch.
+
+    With ``guess``, sizes of columns of bytes may be those of their first rows.
+    """
     validation.one_of(owner, "nulls", nulls, NULLS)
     if isinstance(source, TableSource):
         if not source.table.num_rows:
             raise ParameterError(f"{owner}: there are no rows")
         columns = [source.table.column(name) for name in names]
         return _drop_nulls(
-            owner, [_encode(owner, name, c, nulls) for name, c in zip(names, columns, strict=True)], nulls
+            owner, [_encode(owner, name, c, nulls, guess=guess) for name, c in zip(names, columns, strict=True)], nulls
         )
     texts = [name for name in names if _is_text(source.schema.field(name).type)]
     return read_batches(owner, source.batches(list(names), None, texts), names, source.schema, nulls)
@@ -153,10 +158,9 @@ def _check_nulls(owner: str, name: str, has: bool, nulls: str) -> None:
         )
 
 
-def _encode(owner: str, name: str, column: pa.ChunkedArray, nulls: str) -> Codes:
+def _encode(owner: str, name: str, column: pa.ChunkedArray, nulls: str, *, guess: bool) -> Codes:
     """The codes of a whole column."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     column = plain_column(owner, name, column)
     kind = value_type(column.type)
@@ -167,10 +171,12 @@ def _encode(owner: str, name: str, column: pa.ChunkedArray, nulls: str) -> Codes
     storage = _storage(kind)
     if storage is not None and len(column) > column.null_count:
         integers = column.cast(storage) if storage != kind else column
-        bounds = pc.min_max(integers)
-        low, high = bounds["min"].as_py(), bounds["max"].as_py()
-        if 0 < low <= high // 4 and _is_small(kind):
-            low = 0  # as they are: a somewhat larger range costs less than another pass
+        guess = guess and pa.types.is_uint8(kind) and not has_nulls and len(column) > FIRST_ROWS
+        low, high = _bounds(integers.slice(0, FIRST_ROWS) if guess else integers, kind)
+        if guess and low == 0:
+            return replace(_from_integers(name, integers, kind, low, high, null=False), guessed=True)
+        if guess:
+            low, high = _bounds(integers, kind)
         if high - low < WIDEST_RANGE - 1:
             return _from_integers(name, integers, kind, low, high, null=has_nulls)
     if not is_encoded(column.type):
@@ -178,6 +184,15 @@ def _encode(owner: str, name: str, column: pa.ChunkedArray, nulls: str) -> Codes
     codes, values = _from_dictionary(column)
     size = len(values) + has_nulls
     return Codes(name, codes.astype(code_type(size), copy=False), size, values, kind, has_nulls)
+
+
+def _bounds(integers: pa.ChunkedArray, kind: pa.DataType) -> tuple[int, int]:
+    """The least and the largest value; 0 for the least where leaving codes as they are costs less than a pass."""
+    import pyarrow.compute as pc
+
+    found = pc.min_max(integers)
+    low, high = found["min"].as_py(), found["max"].as_py()
+    return (0 if 0 < low <= high // 4 and _is_small(kind) else low), high
 
 
 def plain_column(owner: str, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:

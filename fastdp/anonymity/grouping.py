@@ -21,11 +21,13 @@ from fastdp.kernels.classes.buckets import (
     table_mask,
 )
 from fastdp.kernels.classes.diversity import FIGURES, SUMMARY, fold_entries, fold_table
-from fastdp.kernels.classes.keys import add_weights, count_keys, count_sizes
-from fastdp.kernels.fairness.cells import fold_codes
+from fastdp.kernels.classes.keys import add_weights, count_keys, count_narrow, count_sizes
+from fastdp.kernels.fairness.cells import append_codes, fold_codes, largest_code
 
 LARGEST_TABLE = 1 << 24
 """Cells of a direct table."""
+WIDE_TABLE = 1 << 16
+"""Cells from which on counts are bytes at first, so that more of them stay in the second cache."""
 BLOCK = 1 << 15
 """Rows whose keys are packed at once: they stay in the second cache until they are counted."""
 BUCKET = 1 << 12
@@ -53,13 +55,13 @@ class Shares:
             counts, counts / whole, np.log(counts) - math.log(whole), below, np.concatenate([[0.0], np.cumsum(below)])
         )
 
-    @property
-    def rows(self) -> np.ndarray:
-        """All four as the rows of one array."""
-        table = np.zeros((4, self.area.size))
-        for row, part in zip(table, (self.shares, self.logs, self.below, self.area), strict=True):
-            row[: part.size] = part
-        return table
+
+def lay_out(shares: Sequence[Shares]) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """Where each sensitive column's values begin, and the shares of all one after another, as kernels read them."""
+    starts = np.concatenate([[0], np.cumsum([one.counts.size for one in shares])]).astype(np.int64)
+    parts = [[one.shares, one.logs, one.below, one.area] for one in shares]
+    rows = [np.concatenate(row) for row in zip(*parts, strict=True)] if parts else [np.zeros(1)] * 4
+    return starts, (rows[0], rows[1], rows[2], rows[3])
 
 
 class Grouping(Protocol):
@@ -130,8 +132,19 @@ def is_small(cells: int, rows: int) -> bool:
     return cells <= min(LARGEST_TABLE, max(1 << 16, 4 * rows))
 
 
+class _MoreValues(Exception):  # noqa: N818
+    """A column holds a code beyond the size that was guessed."""
+
+
 def class_sizes(columns: Sequence[Codes], weights: np.ndarray | None) -> np.ndarray:
     """The size of every class, in no particular order; a direct table has zeros in between."""
+    try:
+        return _class_sizes(columns, weights)
+    except _MoreValues:
+        return _class_sizes([column.exact() for column in columns], weights)
+
+
+def _class_sizes(columns: Sequence[Codes], weights: np.ndarray | None) -> np.ndarray:
     rows, cells = columns[0].codes.size, space_of(columns)
     if is_small(cells, rows):
         return _fill_table(columns, weights, cells)
@@ -150,6 +163,13 @@ def class_sizes(columns: Sequence[Codes], weights: np.ndarray | None) -> np.ndar
 
 def group_values(columns: Sequence[Codes], sensitive: Codes, weights: np.ndarray | None) -> Grouping:
     """The values of a sensitive column in every class."""
+    try:
+        return _group_values(columns, sensitive.exact(), weights)
+    except _MoreValues:
+        return _group_values([column.exact() for column in columns], sensitive.exact(), weights)
+
+
+def _group_values(columns: Sequence[Codes], sensitive: Codes, weights: np.ndarray | None) -> Grouping:
     rows, cells = columns[0].codes.size, space_of(columns) * sensitive.size
     if is_small(cells, rows):
         return Table(_fill_table(columns, weights, cells, [sensitive]).reshape(-1, sensitive.size))
@@ -191,31 +211,39 @@ def _fill_table(
     """
     ordered = [*sorted(columns, key=lambda column: column.size), *last]
     rows = ordered[0].codes.size
-    counts = np.zeros(cells, np.int64 if weights is not None or rows >= 1 << 32 else np.uint32)
-    room = {kind: np.empty(min(rows, BLOCK), kind) for kind in (np.uint8, np.uint16, np.uint32)}
-    steps, size = [], 1
-    for column in ordered:
+    wide = np.int64 if weights is not None or rows >= 1 << 32 else np.uint32
+    counts, narrow = np.zeros(cells, wide), np.zeros(cells if weights is None and cells >= WIDE_TABLE else 0, np.uint8)
+    room = {kind: np.empty((2, min(rows, BLOCK)), kind) for kind in (np.uint8, np.uint16, np.uint32)}
+    steps, size = [], ordered[0].size
+    for j, column in enumerate(ordered[1:]):
         size *= column.size
         kind = code_type(size).type
-        steps.append((column.codes, kind(column.size % (1 << 8 * np.dtype(kind).itemsize)), room[kind]))
+        steps.append((column, kind(column.size % (1 << 8 * np.dtype(kind).itemsize)), room[kind][j & 1]))
     for start in range(0, rows, BLOCK):
         stop = min(start + BLOCK, rows)
-        keys = steps[0][0][start:stop]
-        for codes, radix, place in steps[1:]:
-            wide = place[: stop - start]
-            if keys.dtype != wide.dtype or keys.base is not place:
-                wide[:] = keys
-            fold_codes(codes[start:stop], radix, wide)
-            keys = wide
-        if weights is None:
-            count_keys(keys, counts)
-        else:
+        keys = ordered[0].codes[start:stop]
+        if largest_code(keys) >= ordered[0].size:
+            raise _MoreValues
+        for column, radix, place in steps:
+            appended = place[: stop - start]
+            if append_codes(keys, column.codes[start:stop], radix, appended) >= column.size:
+                raise _MoreValues
+            keys = appended
+        if weights is not None:
             add_weights(keys, weights[start:stop], counts)
+        elif narrow.size:
+            count_narrow(keys, narrow, counts)
+        else:
+            count_keys(keys, counts)
+    if narrow.size:
+        np.left_shift(counts, 8, out=counts)
+        np.add(counts, narrow, out=counts)
     return counts
 
 
 def pack(columns: Sequence[Codes]) -> np.ndarray:
     """One 64-bit key per row, equal where all codes are; columns beyond 64 bits are numbered as classes first."""
+    columns = [column.exact() for column in columns]
     keys, size = columns[0].codes.astype(np.uint64), columns[0].size
     for column in columns[1:]:
         if size * column.size > WORD:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from fastdp.anonymity.codes import Codes, sort_values
 from fastdp.anonymity.generalization import Ladder
-from fastdp.anonymity.grouping import Shares, number_rows, weighted_entries
+from fastdp.anonymity.grouping import Shares, lay_out, number_rows, weighted_entries
 from fastdp.anonymity.loss import Loss
 from fastdp.anonymity.requirements import Requirement, fitting
 from fastdp.errors import ParameterError
@@ -65,8 +64,9 @@ class Problem:
 
     ladders: Sequence[Ladder]
     weights: np.ndarray
-    sensitive: Codes | None
-    shares: Shares | None
+    sensitive: Sequence[Codes]
+    shares: Sequence[Shares]
+    """Of each sensitive column."""
     requirement: Requirement
     loss: Loss
     most_suppressed: int
@@ -81,10 +81,10 @@ class Problem:
         columns = [ladder.at(level) for ladder, level in zip(self.ladders, levels, strict=True)]
         ids, first = number_rows(columns)
         sizes = np.bincount(ids, self.weights, first.size).astype(np.int64)
-        if self.sensitive is None or self.shares is None:
-            return ids, first, sizes, sizes >= self.requirement.k
-        entries = weighted_entries(ids, first.size, self.sensitive, self.weights)
-        return ids, first, sizes, fitting(entries, self.shares, self.requirement)
+        fits = sizes >= self.requirement.k
+        for secret, shares in zip(self.sensitive, self.shares, strict=True):
+            fits &= fitting(weighted_entries(ids, first.size, secret, self.weights), shares, self.requirement)
+        return ids, first, sizes, fits
 
     def assess(self, levels: Sequence[int]) -> tuple[float, int, int]:
         """The raw loss, suppressed rows and dummy records of one node, without the kernel of the search."""
@@ -108,16 +108,20 @@ def released_fits(problem: Problem, levels: Sequence[int]) -> bool:
     Closeness, beta and delta compare a class with the table, which is another one once rows are suppressed.
     """
     asked = problem.requirement
-    if problem.sensitive is None or (asked.t is None and asked.beta is None and asked.delta is None):
+    if not problem.sensitive or (asked.t is None and asked.beta is None and asked.delta is None):
         return True
     ids, _, _, fits = problem.classes_at(levels)
     if fits.all():
         return True
     kept = fits[ids]
     renumbered = (np.cumsum(fits) - 1)[ids[kept]].astype(np.uint32)
-    secret, counts = sort_values(replace(problem.sensitive, codes=problem.sensitive.codes[kept]), problem.weights[kept])
-    entries = weighted_entries(renumbered, int(fits.sum()), secret, problem.weights[kept])
-    return bool(fitting(entries, Shares.of(counts), asked).all())
+    weights = problem.weights[kept]
+    for one in problem.sensitive:
+        secret, counts = sort_values(replace(one, codes=one.codes[kept]), weights)
+        entries = weighted_entries(renumbered, int(fits.sum()), secret, weights)
+        if not fitting(entries, Shares.of(counts), asked).all():
+            return False
+    return True
 
 
 def padding(sizes: np.ndarray, fits: np.ndarray, k: int, most: int) -> np.ndarray:
@@ -189,16 +193,14 @@ class _Run:
         self.problem, self.prune = problem, prune
         columns, count = len(ladders), problem.weights.size
         coded = [(ladder.column.codes, ladder.counts.size) for ladder in ladders]
-        secret = problem.sensitive
-        if secret is not None:
-            coded.append((secret.codes, secret.size))
+        coded += [(secret.codes, secret.size) for secret in problem.sensitive]
         self.fields = _place_fields([size for _, size in coded])
         self.words = np.zeros((columns + 1, 2, count), np.uint64)
         for (codes, _), (word, shift, _) in zip(coded, self.fields, strict=True):
             self.words[0, word] |= codes.astype(np.uint64) << np.uint64(shift)
         self.weights = np.empty((columns + 1, count), np.int64)
         self.weights[0] = problem.weights
-        self.sensitive = self.fields[columns] if secret is not None else np.zeros(3, np.int64)
+        self.sensitive = self.fields[columns:]
         masks = np.zeros((columns, 2), np.uint64)
         masks[np.arange(columns), self.fields[:columns, 0]] = [
             np.uint64(mask) << np.uint64(shift) for _, shift, mask in self.fields[:columns]
@@ -215,22 +217,24 @@ class _Run:
         self.state = np.array([-1, 0, 0, 0], np.int64)
         kept = 1 if prune else size
         self.nodes, self.results = np.empty(kept, np.int64), np.empty((kept, RESULTS))
-        values = count if secret is not None or prune else 1
+        values = count if problem.sensitive or prune else 1
         asked = problem.requirement
         low, high = asked.limits()
-        shares = problem.shares.rows if problem.shares is not None else np.zeros((4, 2))
-        known = problem.shares.counts.size if problem.shares is not None else 1
+        known, shares = lay_out(problem.shares)
+        kept_bits = np.full(2, ~np.uint64(0))
+        for word, shift, mask in self.sensitive.tolist():
+            kept_bits[word] &= ~(np.uint64(mask) << np.uint64(shift))
         self.arguments = (
             self.words, self.weights, np.zeros(columns + 1, np.int64), np.array([count] + [0] * columns, np.int64),
             np.zeros(columns, np.int64), self.tops, self.fields[:columns], self.prefixes, self.offsets, self.maps,
             self.penalties, self.floors, problem.loss.kind, problem.rows, asked.k, problem.most_dummies,
-            problem.most_suppressed, self.sensitive, low, high, asked.depth, _cut(shares, known), prune, self.best,
+            problem.most_suppressed, self.sensitive, kept_bits, low, high, asked.depth, known, shares, prune, self.best,
         )  # fmt: skip
         self.room = (
             self.table, np.empty((2, values), np.uint64), np.empty(values, np.int64), np.empty(values, np.int64),
-            np.empty(values, np.int64), np.empty(values, np.int64), np.zeros(asked.k, np.int64), np.zeros(asked.k),
-            np.empty(max(asked.depth, 1), np.int64), np.empty(FIGURES), np.empty(RESULTS), self.state, self.nodes,
-            self.results,
+            np.empty(values, np.int64), np.empty(values, np.int64), np.empty(values, np.int64),
+            np.zeros(asked.k, np.int64), np.zeros(asked.k), np.empty(max(asked.depth, 1), np.int64), np.empty(FIGURES),
+            np.empty(RESULTS), self.state, self.nodes, self.results,
         )  # fmt: skip
 
     def go(self, budget: int, progress: Progress | None) -> bool:
@@ -260,11 +264,6 @@ class _Run:
             )
             for i in ranked.tolist()
         ]
-
-
-def _cut(shares: np.ndarray, known: int) -> Any:
-    """The four rows, each as long as its kernel reads it."""
-    return shares[0, :known], shares[1, :known], shares[2, :known], shares[3, : known + 1]
 
 
 def _place_fields(sizes: Sequence[int]) -> np.ndarray:

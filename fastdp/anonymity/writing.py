@@ -60,7 +60,7 @@ class LevelWriter:
         left_out: np.ndarray,
         dummies: Dummies | None,
         nulls: str,
-        sensitive: str | None,
+        sensitive: Sequence[str],
     ) -> None:
         self._names = [ladder.name for ladder in ladders]
         self._ladders = dict(zip(self._names, ladders, strict=True))
@@ -89,8 +89,8 @@ class LevelWriter:
             found = _look_up(self._ladders[name].column, batch.column(name), self._nulls)
             kept &= found >= 0
             codes[name] = np.maximum(found, 0)
-        if self._nulls == "drop" and self._sensitive is not None:
-            secret = plain_column(OWNER, self._sensitive, pa.chunked_array([batch.column(self._sensitive)]))
+        for name in self._sensitive if self._nulls == "drop" else ():
+            secret = plain_column(OWNER, name, pa.chunked_array([batch.column(name)]))
             kept &= ~np.asarray(secret.is_null()) if secret.null_count else True
         groups = np.stack([self._ladders[name].groups[self._levels[name]][codes[name]] for name in self._names])
         if self._left_out.size:
@@ -266,11 +266,11 @@ def write(
     schema: pa.Schema,
     certificate: Certificate,
     quasi: Sequence[str],
-    sensitive: str | None,
+    sensitive: Sequence[str],
     requirement: Requirement,
 ) -> tuple[Certificate, Classes]:
     """Write all rows, count what was written, and finish only if it meets the requirement."""
-    names = [*quasi, *([sensitive] if sensitive else [])]
+    names = [*quasi, *sensitive]
     written = 0
 
     def rows() -> Iterator[Any]:
@@ -283,7 +283,7 @@ def write(
 
     try:
         coded = read_batches(OWNER, rows(), names, schema, "value")
-        recount = Classes(quasi=tuple(quasi), sensitive=(sensitive,) if sensitive else (), coded=coded, nulls="value")
+        recount = Classes(quasi=tuple(quasi), sensitive=tuple(sensitive), coded=coded, nulls="value")
         failed = failures(recount, requirement)
         if failed:
             raise InputCorruptError(

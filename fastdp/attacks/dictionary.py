@@ -28,29 +28,43 @@ HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "bla
 
 
 def dictionary(
-    pseudonyms: Column, candidates: str | Iterable[str], *, algorithm: str | Callable[[bytes], str] = "md5"
-) -> Attack:
+    pseudonyms: Column | Callable[[pa.Array], Column], candidates: str | Iterable[str], *,
+    algorithm: str | Callable[[bytes], str] = "md5", truth: Column | None = None, records: Column | None = None,
+) -> Attack:  # fmt: skip
     """The share of pseudonyms that the hashes of all candidates undo.
 
     Parameters
     ----------
     pseudonyms
-        A column of hashes, as hexadecimal text.
+        A column of hashes, as hexadecimal text; or a callable that takes the true texts and returns their pseudonyms.
     candidates
         All that could have been hashed, or a pattern of it in which 9, A and a stand for a digit, a capital and a small
         letter: "9A99" has 26,000 values. At most 50 million.
     algorithm
         The name of the hash, such as "md5" or "sha256"; or a callable from bytes to text.
+    truth
+        For each row the hash of what is true of it; a row that is undone then counts only if it is that.
+    records
+        The true texts, for a callable; its ``truth`` is their hashes by default.
 
     >>> import hashlib
     >>> hidden = [hashlib.md5(text.encode()).hexdigest() for text in ("5X55", "7B12")]
     >>> dictionary(hidden, "9A99").success
     1.0
     """
+    digest = _hash(algorithm)
+    if callable(pseudonyms):
+        if records is None:
+            raise ParameterError(f"{OWNER}: a callable release needs records, the true texts that it is given")
+        texts = pa.chunked_array(_texts(records), pa.string()).combine_chunks()
+        truth = [digest(str(text).encode()) for text in texts.to_pylist()] if truth is None else truth
+        pseudonyms = pseudonyms(texts)
     column = pa.chunked_array(_texts(pseudonyms))
     if not len(column):
         raise ParameterError(f"{OWNER}: there are no pseudonyms")
-    digest = _hash(algorithm)
+    own = None if truth is None else pa.chunked_array(_texts(truth))
+    if own is not None and len(own) != len(column):
+        raise SchemaError(f"{OWNER}: truth must be one hash for each pseudonym")
     wanted = pc.unique(pc.utf8_lower(column))
     found, tried = np.zeros(len(wanted), bool), 0
     every = iter(expand(candidates) if isinstance(candidates, str) else candidates)
@@ -62,6 +76,8 @@ def dictionary(
         places = pc.index_in(hashes, value_set=wanted).drop_null()
         found[np.asarray(places)] = True
     known = pc.is_in(pc.utf8_lower(column), value_set=wanted.filter(pa.array(found)))
+    if own is not None:
+        known = pc.and_(known, pc.equal(pc.utf8_lower(column), pc.utf8_lower(own)))
     success = float(np.asarray(known).mean())
     details = {"candidates": tried, "distinct": len(wanted), "undone": int(found.sum())}
     return Attack(
@@ -91,10 +107,15 @@ def _texts(pseudonyms: Column) -> list[pa.Array]:
         raise SchemaError(f"{OWNER}: pseudonyms must be a column of text") from None
 
 
+def checked_algorithm(name: str) -> str:
+    """The name of a hash that is known."""
+    if name not in HASHES:
+        raise ParameterError(f"{OWNER}: algorithm must be one of {', '.join(HASHES)}, or a callable, got {name!r}")
+    return name
+
+
 def _hash(name: str | Callable[[bytes], str]) -> Callable[[bytes], str]:
     if callable(name):
         return name
-    if name not in HASHES:
-        raise ParameterError(f"{OWNER}: algorithm must be one of {', '.join(HASHES)}, or a callable, got {name!r}")
-    made = getattr(hashlib, name)
+    made = getattr(hashlib, checked_algorithm(name))
     return lambda text: made(text).hexdigest()

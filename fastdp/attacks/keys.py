@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,13 @@ def read_table(owner: str, name: str, table: Table) -> pa.Table:
         return pa.table(table)
     except (TypeError, ValueError, pa.ArrowException):
         raise SchemaError(f"{owner}: {name} must be a table: pyarrow, a data frame, or a dict of columns") from None
+
+
+def publish(owner: str, release: Callable[[pa.Table], Table], records: Table | None) -> pa.Table:
+    """What a release of the caller's makes of the true records."""
+    if records is None:
+        raise ParameterError(f"{owner}: a callable release needs records, the true table that it is given")
+    return read_table(owner, "what the release returns", release(read_table(owner, "records", records)))
 
 
 def join_keys(owner: str, tables: Sequence[pa.Table], on: Sequence[str]) -> list[np.ndarray]:

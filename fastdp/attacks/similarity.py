@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+import pyarrow as pa
 
 from fastdp import validation
 from fastdp.attacks.attack import Attack
-from fastdp.attacks.keys import join_keys, read_table
+from fastdp.attacks.keys import join_keys, publish, read_table
 from fastdp.errors import ParameterError, SchemaError
 from fastdp.typing import Table
 
@@ -19,7 +20,7 @@ MOST_TARGETS = 1000
 
 
 def similarity(
-    release: Table,
+    release: Table | Callable[[pa.Table], Table],
     auxiliary: Table,
     *,
     person: str = "person",
@@ -28,6 +29,7 @@ def similarity(
     tolerance: float = 0.0,
     eccentricity: float = 1.5,
     known: int = 8,
+    records: Table | None = None,
 ) -> Attack:
     """Find people in a release of sparse records by a few items that are known of them.
 
@@ -37,7 +39,8 @@ def similarity(
     Parameters
     ----------
     release
-        Rows of a person and an item, such as a film that was rated; persons are pseudonyms.
+        Rows of a person and an item, such as a film that was rated; persons are pseudonyms. Or a
+        callable that takes the true rows and returns those that are published, of the same persons.
     auxiliary
         What is known: rows of the same columns. A row's person is the true one, and tells whether a guess is right.
     person, item
@@ -50,12 +53,15 @@ def similarity(
         How far the best must stand out.
     known
         Items used per person, at most.
+    records
+        The true rows, for a callable.
 
     >>> films = {"person": [0, 0, 1, 1, 2, 2], "item": [1, 2, 2, 3, 3, 4]}
     >>> similarity(films, films).success
     1.0
     """
-    tables = [read_table(OWNER, "release", release), read_table(OWNER, "auxiliary", auxiliary)]
+    made = publish(OWNER, release, records) if callable(release) else read_table(OWNER, "release", release)
+    tables = [made, read_table(OWNER, "auxiliary", auxiliary)]
     if not all(len(table) for table in tables):
         raise ParameterError(f"{OWNER}: both tables need rows")
     known = validation.positive_integer(OWNER, "known", known)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from fastdp import validation
@@ -14,7 +16,10 @@ OWNER = "attacks.topology"
 DEFENCE = "statistics of the graph with edge- or node-level noise, instead of the graph without names"
 
 
-def topology(release: Matrix, known: Matrix | None = None, *, rounds: int = 3) -> Attack:
+def topology(
+    release: Matrix | Callable[[np.ndarray], Matrix], known: Matrix | None = None, *, rounds: int = 3,
+    records: Matrix | None = None,
+) -> Attack:  # fmt: skip
     """The share of nodes of an unnamed graph that their neighbourhood identifies.
 
     Nodes are coloured by their degree, then again and again by the colours of their neighbours; a colour that one node
@@ -23,16 +28,25 @@ def topology(release: Matrix, known: Matrix | None = None, *, rounds: int = 3) -
     Parameters
     ----------
     release
-        The edges of the published graph: two columns of node numbers.
+        The edges of the published graph: two columns of node numbers. Or a callable that takes the true edges and
+        returns those that are published, of the same node numbers.
     known
-        The edges of a graph with names, such as another network of the same people; the same graph by default.
+        The edges of a graph with names, such as another network of the same people; the same graph by default; for a
+        callable the true one.
     rounds
         How often neighbours' colours are added.
+    records
+        The true edges, for a callable.
 
     >>> topology([[0, 1], [1, 2], [2, 3], [1, 3], [3, 4], [4, 5]]).success
     1.0
     """
     rounds = validation.positive_integer(OWNER, "rounds", rounds)
+    if callable(release):
+        if records is None:
+            raise ParameterError(f"{OWNER}: a callable release needs records, the true edges that it is given")
+        true = _edges("records", records)
+        release, known = release(true.copy()), true if known is None else known
     edges = _edges("release", release)
     others = edges if known is None else _edges("known", known)
     n = int(max(edges.max(), others.max())) + 1

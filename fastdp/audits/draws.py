@@ -20,6 +20,7 @@ from fastdp.mechanisms.local.dbitflip import DBitFlip
 from fastdp.mechanisms.local.hashing import LocalHashing
 from fastdp.mechanisms.local.longitudinal import Longitudinal
 from fastdp.mechanisms.local.numeric import NumericReports
+from fastdp.mechanisms.local.strings.frequent import FrequentStrings
 from fastdp.mechanisms.metric.trajectory import Trajectories
 from fastdp.threads import get_threads
 
@@ -115,6 +116,8 @@ def _column_source(mechanism: ColumnMechanism, pair: tuple[Any, Any], rng: Rng |
     cells = Outputs(mechanism) if has_outputs(mechanism) else None
     if isinstance(mechanism, LocalHashing) and mechanism.cohorts is None:
         return Source(lambda value, count: _likelier(mechanism, draw(value, count), pair))
+    if isinstance(mechanism, FrequentStrings):
+        return Source(lambda value, count: _supported(mechanism, draw(value, count), pair))
     return Source(lambda value, count: _plain(draw(value, count), cells), cells=cells)
 
 
@@ -141,6 +144,13 @@ def _likelier(mechanism: LocalHashing, reports: Any, pair: tuple[Any, Any]) -> n
     codes = [value if names is None else list(names).index(value) for value in pair]
     first, second = (channel.row(int(code)) for code in codes)
     signs: np.ndarray = np.sign(first - second).astype(np.int8)
+    return signs
+
+
+def _supported(mechanism: FrequentStrings, reports: Any, pair: tuple[Any, Any]) -> np.ndarray:
+    """1 where a report has the hash of the first string alone, -1 where that of the second alone, else 0."""
+    first, second = (mechanism.hashes(value, reports["seed"]) == reports["value"] for value in pair)
+    signs: np.ndarray = first.astype(np.int8) - second.astype(np.int8)
     return signs
 
 

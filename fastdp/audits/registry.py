@@ -46,6 +46,7 @@ EXAMPLES = {
     "AboveThreshold": Example({"epsilon": 1.0, "threshold": 1.0}, ([0.0, 0.0, 1.0], [1.0, 1.0, 0.0]), slow=True),
     "KeySelection": Example({"epsilon": 1.0, "delta": 1e-3}, (5, 6), 1e-3),
     "RAPPOR": Example({"epsilon": 1.0, "domain": 10, "cohorts": 1}, (0, 1)),
+    "FrequentStrings": Example({"epsilon": 1.0, "length": 2}, ("a", "b")),
     "SplitBudget": Example({"epsilon": 1.0, **_ROWS}, ({"city": 0, "age": 0}, {"city": 1, "age": 1})),
     "SampleOne": Example({"epsilon": 1.0, **_ROWS}, ({"city": 0, "age": 0}, {"city": 1, "age": 1})),
     "SampleAndFake": Example({"epsilon": 1.0, **_ROWS}, ({"city": 0, "age": 0}, {"city": 1, "age": 1})),

@@ -15,6 +15,7 @@ from fastdp import validation
 from fastdp.channels.dense_storage import HALF_UNIT, ObservedDense, exponents_of
 from fastdp.channels.metrics import Metric, Pairs, Witness, read_metric, worst_of_matrix
 from fastdp.channels.observed import Observed
+from fastdp.display.plotting import new_axes
 from fastdp.errors import ParameterError
 from fastdp.kernels.memory import empty_aligned
 from fastdp.kernels.products.dense import HALF_BITS
@@ -25,6 +26,8 @@ SMALL = 1 << 20
 LARGEST_COMPARED = 1 << 29
 """Entries of a channel that is written out to find its epsilon: 4 GB."""
 
+LARGEST_SHOWN = 2000
+"""Inputs and outputs of a channel that a picture can show."""
 ROW_TOLERANCE = 1e-9
 LARGEST_DENSE = 20_000
 """Inputs of a channel that a mechanism writes out in full; 3 GB."""
@@ -201,6 +204,33 @@ class Channel(ABC):
         cascade = CascadeChannel(self, other)
         return self.from_matrix(cascade.dense()) if math.prod(cascade.shape) <= SMALL else cascade
 
+    def joint(self, other: Channel) -> DenseChannel:
+        """The channel that gives both outputs of one secret: this one's and ``other``'s, drawn independently.
+
+        Output y1 * m + y2 stands for y1 of this channel and y2 of the other, which has m. Epsilons add at most. The
+        literature calls it parallel composition; `compose` is the cascade. [Alvim et al. 2020, ch. 8]
+
+        Parameters
+        ----------
+        other
+            A channel with the same inputs.
+
+        >>> coin = Channel.from_matrix([[0.75, 0.25], [0.25, 0.75]])
+        >>> twice = coin.joint(coin)
+        >>> twice.row(0).tolist(), round(twice.epsilon() / coin.epsilon(), 9)
+        ([0.5625, 0.1875, 0.1875, 0.0625], 2.0)
+        """
+        if not isinstance(other, Channel):
+            raise ParameterError(f"Channel: joint takes a Channel, got {type(other).__name__}")
+        if self.shape[0] != other.shape[0]:
+            raise ParameterError(
+                f"joint: both channels must have the same inputs, got {self.shape[0]}, {other.shape[0]}"
+            )
+        if self.shape[0] * self.shape[1] * other.shape[1] > LARGEST_COMPARED:
+            raise ParameterError(f"joint: {self.shape[1]} x {other.shape[1]} outputs are too many to write out")
+        both = self.dense()[:, :, None] * other.dense()[:, None, :]
+        return self.from_matrix(both.reshape(self.shape[0], -1))
+
     def condition(self, inputs: ArrayLike | None = None, outputs: ArrayLike | None = None) -> DenseChannel:
         """The channel of some inputs, given that the output is one of some; by their numbers or as masks, None for all.
 
@@ -223,6 +253,24 @@ class Channel(ABC):
             raise ParameterError("condition: an input never has any of the outputs; leave it out")
         part /= largest  # first, so that sums of very small probabilities keep their digits
         return self.from_matrix(part / part.sum(axis=1, keepdims=True))
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """The matrix as a picture, inputs down and outputs across; needs matplotlib. Returns the axes.
+
+        Parameters
+        ----------
+        ax
+            The axes to draw on; new ones by default.
+        """
+        if max(self.shape) > LARGEST_SHOWN:
+            raise ParameterError(f"Channel.plot: at most {LARGEST_SHOWN} inputs and outputs can be seen; select some")
+        axes = new_axes("Channel.plot", ax)
+        axes.imshow(self.dense(), cmap="viridis", vmin=0.0, aspect="auto")
+        axes.set(xlabel="output", ylabel="input")
+        return axes
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.shape[0]:,} inputs, {self.shape[1]:,} outputs)"
 
     def _check(self, x: int) -> None:
         if not isinstance(x, numbers.Integral) or not 0 <= x < self.shape[0]:

@@ -12,6 +12,8 @@ from fastdp.errors import ParameterError
 
 NEAR = 3
 """Offsets whose cells are too near the peak, where the density has a corner, to be integrated point by point."""
+PARTS, NODES = 20, 12
+"""At most so many parts of a cell near the peak, and nodes in each: few, for weights at the ends lose digits there."""
 SPAN = 45.0
 """Lengths times rate beyond which nothing is left in float64."""
 LARGEST_REACH = 10_000
@@ -26,28 +28,47 @@ Size = int | tuple[int, int]
 def geometric_masses(rate: float, size: Size) -> np.ndarray:
     """Probabilities proportional to e**(-rate |z|) of offsets below ``size``; the outermost hold all beyond."""
     rows, columns = _sides(size)
-    reach = max(rows, columns) + math.ceil(SPAN / rate)
-    if reach > LARGEST_REACH:
+    if max(rows, columns) + math.ceil(SPAN / rate) > LARGEST_REACH:
         raise ParameterError(f"GridChannel: rate must be at least {SPAN / LARGEST_REACH:.2g} per cell for such a grid")
-    places = np.arange(reach + 1, dtype=np.float64)
+    return mirrored(geometric_quarter(rate, rows, columns))
+
+
+def geometric_quarter(rate: float, rows: int, columns: int, span: float = SPAN) -> np.ndarray:
+    """Masses e**(-rate |z|), not normalised, of offsets from (0, 0) on; the outermost hold all beyond.
+
+    Those further beyond than ``span`` / rate are left out.
+    """
+    margin = math.ceil(span / rate)
+    places = np.arange(columns + margin, dtype=np.float64)
     quarter = np.zeros((rows, columns))
-    for i in range(reach + 1):
+    for i in reversed(range(rows + margin)):  # the smallest first
         quarter[min(i, rows - 1)] += _folded(np.exp(-rate * np.hypot(i, places)), columns)
-    return mirrored(quarter)
+    return quarter
 
 
 def laplace_masses(rate: float, size: Size) -> np.ndarray:
-    """Probabilities that planar Laplace noise falls in the cells around (0, 0); the outermost hold all beyond.
+    """Probabilities that planar Laplace noise falls in the cells around (0, 0); the outermost hold all beyond."""
+    rows, columns = _sides(size)
+    most = _most(rate)
+    quarter = laplace_quarter(rate, min(rows, most), min(columns, most))
+    return mirrored(_folded(_folded(quarter, columns).T, rows).T)
 
-    Cells near the peak are differences of integrals in polar coordinates, others are integrated by Gauss's rule: both
-    to all digits.
+
+def laplace_quarter(rate: float, rows: int, columns: int, span: float = SPAN) -> np.ndarray:
+    """Integrals of e**(-rate |z|) over cells, from that of the peak on; the outermost hold all beyond.
+
+    Cells near the peak, where the density has a corner, are cut into parts, and the peak's own is integrated in polar
+    coordinates. All terms are positive, so that small masses keep their digits, too.
     """
-    corners = np.array([[_rectangle(rate, a + 0.5, b + 0.5) for b in range(NEAR)] for a in range(NEAR)])
-    inner = np.diff(np.diff(np.pad(corners, ((1, 0), (1, 0))), axis=0), axis=1)
-    inner[0] *= 2  # both halves of a cell that an axis cuts
-    inner[:, 0] *= 2
     nodes, weights = np.polynomial.legendre.leggauss(6 + math.ceil(2 * min(rate, 20.0)))
-    return _integrated(rate, size, _Rule(nodes / 2, weights / 2, -0.5, lambda v: np.ones(v.size)), inner)
+    within = _gauss(NODES, np.linspace(-0.5, 0.5, 1 + min(max(math.ceil(rate / 2), 4), PARTS)))
+    inner = np.empty((NEAR, NEAR))
+    for i in range(NEAR):
+        for j in range(NEAR):
+            inner[i, j] = within[1] @ np.exp(-rate * np.hypot(i + within[0][:, None], j + within[0])) @ within[1]
+    inner[0, 0] = _peak(rate)
+    rule = _Rule(nodes / 2, weights / 2, -0.5, lambda v: np.ones(v.size))
+    return _integrated(rate, (rows, columns), rule, inner, span)
 
 
 def spread_masses(rate: float, size: Size) -> np.ndarray:
@@ -65,7 +86,10 @@ def spread_masses(rate: float, size: Size) -> np.ndarray:
             (u, a), (v, b) = (_triangle(12, _parts(k, halves)) for k in (i, j))
             inner[i, j] = a @ np.exp(-rate * np.hypot(i + u[:, None], j + v)) @ b
     rule = _Rule(nodes, weights, -1.0, lambda v: np.minimum(v, 1.0))
-    return _integrated(rate, size, rule, inner * (rate * rate / (2 * math.pi)))
+    rows, columns = _sides(size)
+    most = _most(rate)
+    quarter = _integrated(rate, (min(rows, most), min(columns, most)), rule, inner, SPAN)
+    return mirrored(_folded(_folded(quarter, columns).T, rows).T)
 
 
 def _parts(offset: int, halves: np.ndarray) -> np.ndarray:
@@ -100,10 +124,10 @@ class _Rule:
     start: float
     share: Callable[[np.ndarray], np.ndarray]
 
-    def spread(self, rate: float, cells: int) -> tuple[np.ndarray, np.ndarray]:
+    def spread(self, rate: float, cells: int, span: float) -> tuple[np.ndarray, np.ndarray]:
         """All nodes, cell by cell and then those of all beyond; and their weights."""
         within = (np.arange(cells)[:, None] + self.nodes).reshape(-1)
-        edges = np.concatenate((np.arange(SMOOTH + 1), SMOOTH + np.cumsum(_widths(rate))))
+        edges = np.concatenate((np.arange(SMOOTH + 1), SMOOTH + np.cumsum(_widths(rate, span))))
         beyond, weights = _gauss(self.nodes.size + 8, edges)
         nodes = np.concatenate((within, cells + self.start + beyond))
         return nodes, np.concatenate((np.tile(self.weights, cells), weights * self.share(beyond)))
@@ -115,30 +139,33 @@ class _Rule:
         return np.concatenate((parts, values[..., inside:].sum(axis=-1, keepdims=True)), axis=-1)
 
 
-def _widths(rate: float) -> np.ndarray:
+def _widths(rate: float, span: float) -> np.ndarray:
     """Of parts that reach as far as anything is left: each half as wide again as the one before, up to 1 / rate."""
     widest, width, done, widths = max(1.0, 1.0 / rate), 1.0, 0.0, []
-    while rate * done < SPAN:
+    while rate * done < span:
         widths.append(width)
         done, width = done + width, min(1.5 * width, widest)
     return np.array(widths)
 
 
-def _integrated(rate: float, size: Size, rule: _Rule, inner: np.ndarray) -> np.ndarray:
-    """Integrals of the density at offsets, but for the given ones near the peak; the outermost hold all beyond.
+def _most(rate: float) -> int:
+    """Cells each way that hold anything in float64, and enough of them to be integrated."""
+    return max(2 * NEAR + 2, math.ceil(SPAN / rate) + 1)
+
+
+def _integrated(rate: float, shape: tuple[int, int], rule: _Rule, inner: np.ndarray, span: float) -> np.ndarray:
+    """Integrals at offsets, but for the given ones near the peak; the outermost hold all up to ``span`` / rate beyond.
 
     Cells beyond the map are integrated together, in parts that grow: they may be many.
     """
-    most = max(2 * NEAR + 2, math.ceil(SPAN / rate) + 1)
-    sides = _sides(size)
-    rows, columns = (min(max(side, 2 * NEAR + 2), most) for side in sides)
-    (u, a), (v, b) = (rule.spread(rate, side) for side in (rows, columns))
+    rows, columns = (max(side, 2 * NEAR + 2) for side in shape)
+    (u, a), (v, b) = (rule.spread(rate, side, span) for side in (rows, columns))
     strips = [
         a[part, None] * rule.gather(np.exp(-rate * np.hypot(u[part, None], v)) * b, columns) for part in _chunks(u.size)
     ]
-    quarter = rule.gather(np.concatenate(strips).T, rows).T * (rate * rate / (2 * math.pi))
+    quarter = rule.gather(np.concatenate(strips).T, rows).T
     quarter[:NEAR, :NEAR] = inner
-    return mirrored(_folded(_folded(quarter, sides[1]).T, sides[0]).T)
+    return _folded(_folded(quarter, shape[1]).T, shape[0]).T
 
 
 def _chunks(size: int) -> Iterator[slice]:
@@ -161,15 +188,14 @@ def _sides(size: Size) -> tuple[int, int]:
     return max(rows, 2), max(columns, 2)
 
 
-def _rectangle(rate: float, a: float, b: float) -> float:
-    """The probability of planar Laplace noise to fall in [0, a] x [0, b]."""
-    nodes, weights = np.polynomial.legendre.leggauss(80)
-    corner, total = math.atan2(b, a), 0.0
-    for start, stop, side, leg in ((0.0, corner, a, np.cos), (corner, math.pi / 2, b, np.sin)):
-        reach = rate * side / leg((stop - start) / 2 * (nodes + 1) + start)
-        within = -np.expm1(-reach) - reach * np.exp(-reach)
-        total += float(weights @ within) * (stop - start) / 2
-    return total / (2 * math.pi)
+def _peak(rate: float) -> float:
+    """The integral of e**(-rate |z|) over the cell around 0: eight triangles, each in polar coordinates."""
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    reach = rate * 0.5 / np.cos(math.pi / 8 * (nodes + 1))
+    within = -np.expm1(-reach) - reach * np.exp(-reach)
+    small = reach < 1e-2  # there the difference would lose digits: its series
+    series = reach**2 * (1 / 2 - reach / 3 + reach**2 / 8 - reach**3 / 30 + reach**4 / 144)
+    return float(weights @ np.where(small, series, within)) * math.pi / rate**2
 
 
 def mirrored(quarter: np.ndarray) -> np.ndarray:

@@ -22,17 +22,23 @@ COMMANDS = {
     "plan": "Write a plan for a file, or explain one.",
     "estimate": "Estimate shares, means and distributions from a sanitized file.",
     "verify": "Compare a release with its receipt, its plan and its ledger.",
+    "report": "Write a page about a sanitized file, for the people who get it.",
     "release": "Release counts, means, quantiles and histograms of a file, from a budget.",
     "budget": "Keep the budget of a data set in a ledger.",
     "anonymize": "Generalize a table until every class has k rows, at the least loss.",
+    "synthesize": "Make synthetic rows of a file, from a budget.",
     "audit": "Measure what a mechanism, a table or a release gives away.",
     "geo": "Win a heat map back from places that planar Laplace noise has moved.",
     "demo": "Sanitize a generated table of ten million people, and estimate it back.",
     "bench": "Measure fastdp on this machine, and judge it against stored results.",
+    "docs": "Open the built site of the documentation, or build it.",
     "warmup": "Compile every kernel once, so that no later call waits.",
+    "doctor": "Say which code runs on this machine, and why.",
     "completion": "Print the script that lets a shell complete commands.",
 }
 INTERRUPTED = 130
+QUIET = "fastdp.quiet"
+"""Where a command notes that it was asked to say nothing."""
 NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click raises for a group without a command from version 8.2 on; before, it prints the help by itself."""
 
@@ -164,7 +170,16 @@ def add_loudness(command: click.Command) -> click.Command:
         command.params.append(
             click.Option(["-q", "--quiet"], is_flag=True, expose_value=False, help="Say nothing but the results.")
         )
+    for parameter in command.params:
+        if "-q" in parameter.opts and parameter.callback is None:
+            parameter.callback = _hush
     return command
+
+
+def _hush(context: click.Context, _parameter: click.Parameter, value: bool) -> bool:
+    """Nothing is said of the compiler either."""
+    context.meta[QUIET] = value
+    return value
 
 
 def _speak(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
@@ -177,7 +192,8 @@ def _speak(context: click.Context, _parameter: click.Parameter, value: bool) -> 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="fastdp")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Differential privacy for millions of values per call, safe by default.
 
     \b
@@ -189,3 +205,6 @@ def main() -> None:
       fastdp demo --rows 1e6    on a smaller table
       fastdp warmup             compile all kernels once
     """
+    from fastdp.cli.terminal.compiling import noted
+
+    context.with_resource(noted(lambda: bool(context.meta.get(QUIET))))

@@ -6,9 +6,13 @@ import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from fastdp.random.job import JobKey
 
 FORMATS = click.Choice(["parquet", "arrow", "csv"])
 
@@ -32,6 +36,10 @@ FORMATS = click.Choice(["parquet", "arrow", "csv"])
 )
 @click.option("--name", default="", help="What the release is called in the ledger.")
 @click.option("--records", type=click.IntRange(min=1), help="Records of one unit of the budget, at the most.")
+@click.option(
+    "--key", "key_path", type=click.Path(dir_okay=False),
+    help="The file of a job key, made if it is not there: the same key gives the same bytes, and is paid for once.",
+)  # fmt: skip
 @click.option("--shuffle", is_flag=True, help="Release the rows in a random order: for inputs that are sorted.")
 @click.option("--force", is_flag=True, help="Replace an existing output file.")
 @click.option("-n", "--dry-run", is_flag=True, help="Check plan and file, print what would be done, write nothing.")
@@ -51,6 +59,7 @@ def command(
     ledger: str | None,
     name: str,
     records: int | None,
+    key_path: str | None,
     shuffle: bool,
     force: bool,
     dry_run: bool,
@@ -84,7 +93,6 @@ def command(
     from fastdp.cli.terminal.screen import progress, spoken
     from fastdp.plans.explain import explain_total
     from fastdp.plans.plan import Plan
-    from fastdp.random.rng import Rng
     from fastdp.tables.sanitizing.job import Job
 
     plan = Plan.load(plan_path)
@@ -97,15 +105,26 @@ def command(
             _explain(job, as_json=as_json)
             return
         with _shown_warnings(quiet=quiet), progress(quiet=quiet) as update:
-            rng = Rng()
-            job.pay(ledger, rng, opened, name=name, records=records)
-            made = job.write(opened, rng, update)
+            key = _open_key(key_path)
+            job.pay(ledger, key, opened, name=name, records=records, repeatable=key_path is not None)
+            made = job.write(opened, key, update)
     if as_json:
         click.echo(made.to_json(), nl=False, err=output == "-")
     if not quiet:
         click.echo(f"{made.rows:,} records written to {'standard output' if output == '-' else output}", err=True)
-        for line in explain_total(plan):
+        for line in explain_total(plan, is_composed=False):
             click.echo(line, err=True)
+
+
+def _open_key(path: str | None) -> JobKey:
+    """The key of a file, a new one where there is no such file; from the operating system if none is named."""
+    from fastdp.random.job import JobKey
+
+    if path is None:
+        return JobKey.derived(None)
+    if not Path(path).exists():
+        JobKey().save(path)
+    return JobKey.load(path)
 
 
 def _explain(job: Any, *, as_json: bool) -> None:

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 Kind = Literal["float", "integer"]
 Nulls = Literal["error", "public"]
+Widen = Callable[["np.dtype[Any]"], "np.dtype[Any]"]
 
 SUPPORTED = {
-    "float": "float64, float32 or integers of up to 53 bits",
+    "float": "float64, float32, float16 or integers of up to 53 bits",
     "integer": "integers of any width",
 }
 EXACT_INTEGER = 1 << 53
@@ -41,6 +42,8 @@ class NumericColumn:
     """The arrow array that another library's values came in, and how reports go back."""
     rooms: Callable[[int], Room] | None = None
     """Where the results of a piece go, by its number; an array of their type if there is nothing else."""
+    read_dtype: np.dtype[Any] | None = None
+    """The type that blocks are read as; that of the results if there is nothing else."""
 
     @property
     def size(self) -> int:
@@ -73,51 +76,65 @@ class NumericColumn:
         return replace(self, rebuild=lambda results: rewrap(self.rebuild(results)), source=(plain, rewrap))
 
 
-def read_numeric(owner: str, values: Column, kind: Kind, *, nulls: Nulls = "error") -> NumericColumn:
-    """Any supported container as flat pieces; ``nulls="public"`` keeps nulls where they are, else they are refused."""
+def read_numeric(
+    owner: str, values: Column, kind: Kind, *, nulls: Nulls = "error", widen: Widen | None = None
+) -> NumericColumn:
+    """Any supported container as flat pieces; ``nulls="public"`` keeps nulls where they are, else they are refused.
+
+    ``widen`` is the type of results for values of a type; blocks are then read as they are.
+    """
     if nulls not in ("error", "public"):
         validation.one_of(owner, "nulls", nulls, ("error", "public"))
     plain, rewrap = unwrap(owner, values)
-    column = _read_plain(owner, plain, kind, nulls)
+    column = _read_plain(owner, plain, kind, nulls, widen)
     return column if rewrap is None else column.wrapped(plain, rewrap)
 
 
-def _read_plain(owner: str, values: Any, kind: Kind, nulls: Nulls) -> NumericColumn:
+def _numbers(
+    pieces: list[Any], dtype: np.dtype[Any], widen: Widen | None, rebuild: Callable[[list[Any]], Any]
+) -> NumericColumn:
+    """A column of these pieces, read as ``dtype``."""
+    return NumericColumn(pieces, dtype if widen is None else widen(dtype), rebuild, read_dtype=dtype)
+
+
+def _read_plain(owner: str, values: Any, kind: Kind, nulls: Nulls, widen: Widen | None) -> NumericColumn:
     if isinstance(values, np.ma.MaskedArray):
         raise SchemaError(f"{owner}: masked arrays are not supported; fill them, or pass a pyarrow array with nulls")
     if isinstance(values, np.ndarray):
         array = np.asarray(values)  # np.matrix and its kin refuse to be flat
         dtype = _result_dtype(owner, array.dtype, kind)
-        return NumericColumn([array], dtype, lambda results: results[0].reshape(array.shape))
+        result_dtype = dtype if widen is None else widen(dtype)
+        return NumericColumn([array], result_dtype, lambda results: results[0].reshape(array.shape), read_dtype=dtype)
     if isinstance(values, np.generic):
         dtype = _result_dtype(owner, values.dtype, kind)
-        return NumericColumn([np.asarray(values)], dtype, lambda results: results[0].reshape(-1)[0])
+        return _numbers([np.asarray(values)], dtype, widen, lambda results: results[0].reshape(-1)[0])
     if validation.is_number(values) or isinstance(values, bool):
         array = _from_python(owner, values, kind)
         dtype = _result_dtype(owner, array.dtype, kind)
-        return NumericColumn([array], dtype, lambda results: results[0].reshape(-1)[0].item())
+        return _numbers([array], dtype, widen, lambda results: results[0].reshape(-1)[0].item())
     if isinstance(values, list | tuple):
         array = _from_python(owner, values, kind)
         dtype = _result_dtype(owner, array.dtype, kind)
         kind_of = (
             tuple if isinstance(values, tuple) else list
         )  # a named tuple has a fixed length and becomes a plain one
-        return NumericColumn([array], dtype, lambda results: kind_of(results[0].reshape(array.shape).tolist()))
+        return _numbers([array], dtype, widen, lambda results: kind_of(results[0].reshape(array.shape).tolist()))
     if is_arrow(values):
         import pyarrow as pa
 
         if isinstance(values, pa.ChunkedArray):
-            columns = [_read_arrow(owner, chunk, kind, nulls) for chunk in values.chunks]
+            columns = [_read_arrow(owner, chunk, kind, nulls, widen) for chunk in values.chunks]
             if not columns:
-                columns = [_read_arrow(owner, pa.array([], values.type), kind, nulls)]
+                columns = [_read_arrow(owner, pa.array([], values.type), kind, nulls, widen)]
             return NumericColumn(
                 [column.pieces[0] for column in columns],
                 columns[0].result_dtype,
                 lambda results: pa.chunked_array(
                     [column.rebuild([result]) for column, result in zip(columns, results, strict=True)]
                 ),
+                read_dtype=columns[0].read_dtype,
             )
-        return _read_arrow(owner, values, kind, nulls)
+        return _read_arrow(owner, values, kind, nulls, widen)
     raise SchemaError(
         f"{owner}: cannot read a {type(values).__name__}; pass an array, a series, a number or a list of numbers"
     )
@@ -127,6 +144,8 @@ def _result_dtype(owner: str, dtype: np.dtype[Any], kind: Kind) -> np.dtype[Any]
     """The type of the results for values of ``dtype``: the same, or float64 for integers that get real noise."""
     if dtype.kind in "iu":
         return dtype.newbyteorder("=") if kind == "integer" else np.dtype(np.float64)
+    if dtype == np.float16 and kind == "float":
+        return np.dtype(np.float32)  # which half floats widen to
     if dtype.kind == "f" and dtype.itemsize in (4, 8) and kind == "float":
         return dtype.newbyteorder("=")
     raise SchemaError(f"{owner}: values of type {dtype} are not supported; it takes {SUPPORTED[kind]}")
@@ -199,22 +218,27 @@ def numeric_result_type(owner: str, arrow_type: pa.DataType, kind: Kind) -> pa.D
     import pyarrow as pa
 
     plain = plain_type(arrow_type)
-    if not (pa.types.is_integer(plain) or pa.types.is_float32(plain) or pa.types.is_float64(plain)):
+    if not (
+        pa.types.is_integer(plain)
+        or pa.types.is_float16(plain)
+        or pa.types.is_float32(plain)
+        or pa.types.is_float64(plain)
+    ):
         raise SchemaError(f"{owner}: arrow type {plain} is not supported; it takes {SUPPORTED[kind]}")
     dtype = np.dtype(plain.to_pandas_dtype())
     result_dtype = _result_dtype(owner, dtype, kind)
     return plain if result_dtype == dtype else pa.from_numpy_dtype(result_dtype)
 
 
-def _read_arrow(owner: str, array: pa.Array, kind: Kind, nulls: Nulls) -> NumericColumn:
+def _read_arrow(owner: str, array: pa.Array, kind: Kind, nulls: Nulls, widen: Widen | None) -> NumericColumn:
     """A pyarrow array without its nulls' hidden values, dictionaries, offsets or encodings."""
     import pyarrow as pa
 
     check_arrow(owner, array, nulls)
-    result_type = numeric_result_type(owner, array.type, kind)
+    read_dtype = np.dtype(numeric_result_type(owner, array.type, kind).to_pandas_dtype())
+    result_type = pa.from_numpy_dtype(read_dtype if widen is None else widen(read_dtype))
     refuse_nulls(owner, array, nulls)
     plain = not is_encoded(array.type) and not array.null_count
-    result_dtype = np.dtype(result_type.to_pandas_dtype())
 
     def rebuild(results: list[np.ndarray]) -> pa.Array:
         (result,) = results
@@ -222,7 +246,7 @@ def _read_arrow(owner: str, array: pa.Array, kind: Kind, nulls: Nulls) -> Numeri
         return pa.Array.from_buffers(result_type, result.size, [validity, pa.py_buffer(result)])
 
     piece = array.to_numpy(zero_copy_only=True) if plain else ArrowNumbers(array)
-    return NumericColumn([piece], result_dtype, rebuild)
+    return _numbers([piece], read_dtype, widen, rebuild)
 
 
 def read_block(owner: str, piece: np.ndarray | Piece, start: int, stop: int, dtype: np.dtype[Any]) -> np.ndarray:

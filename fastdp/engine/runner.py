@@ -105,6 +105,7 @@ def _run_blocks(
 ) -> list[Any]:
     """Call ``block`` for all blocks of all pieces; what it wrote to the room of each piece."""
     key, start_slot = rng.reserve(column.size * slots)
+    dtype = column.result_dtype if column.read_dtype is None else column.read_dtype
     rooms: list[Any] = []
     offset = 0
     for number, piece in enumerate(column.pieces):
@@ -112,7 +113,7 @@ def _run_blocks(
         rooms.append(room)
 
         def work(start: int, stop: int, piece: np.ndarray | Piece = piece, room: Any = room, at: int = offset) -> None:
-            values = read_block(owner, piece, start, stop, column.result_dtype)
+            values = read_block(owner, piece, start, stop, dtype)
             first = at + start
             memory = _idle.memories.pop() if _idle.memories else _Memory()
             try:

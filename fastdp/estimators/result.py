@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fastdp import validation
+from fastdp import optional, validation
+from fastdp.display.html import to_html
+from fastdp.display.plotting import draw_shares, new_axes
 from fastdp.errors import NotIdentifiableError, ParameterError
 from fastdp.results import Result
 
@@ -236,6 +238,51 @@ class Estimate(Result):
             "iterations": str(self.iterations), "method": self.method,
         }  # fmt: skip
         return pa.table(columns).replace_schema_metadata(details)
+
+    def to_pandas(self, level: float | None = None) -> Any:
+        """The table of `to_arrow` as a pandas frame; needs pandas.
+
+        Parameters
+        ----------
+        level
+            The probability that an interval holds the truth, between 0 and 1.
+        """
+        optional.load("Estimate.to_pandas", "pandas", extra="report")
+        return self.to_arrow(level).to_pandas()
+
+    def to_dict(self, level: float | None = None) -> dict[str, Any]:
+        """Everything in plain Python: lists of values and probabilities, and with a level of their intervals.
+
+        Parameters
+        ----------
+        level
+            The probability that an interval holds the truth, between 0 and 1.
+        """
+        columns: dict[str, Any] = self.to_arrow(level).to_pydict()
+        return columns | {
+            "n": self.n, "gap": self.gap, "log_likelihood": self.log_likelihood, "iterations": self.iterations,
+            "method": self.method,
+        }  # fmt: skip
+
+    def plot(self, *, level: float | None = None, ax: Any = None) -> Any:
+        """The distribution as bars, or over its bins; needs matplotlib. Returns the axes.
+
+        Parameters
+        ----------
+        level
+            The level of the intervals that are drawn; none by default.
+        ax
+            The axes to draw on; new ones by default.
+        """
+        axes = new_axes("Estimate.plot", ax)
+        interval = None if level is None else self.interval(level)
+        return draw_shares(axes, self.distribution, names=self.values, edges=self.edges, interval=interval)
+
+    def _repr_html_(self) -> str:
+        names = range(self.distribution.size) if self.values is None else self.values
+        order = np.argsort(-self.distribution, kind="stable")
+        rows = [[str(names[i]), f"{self.distribution[i]:.4f}"] for i in order]
+        return to_html(f"{self.n:,.12g} reports, {self.method}, gap {self.gap:.1e}", rows, head=["value", "share"])
 
     def __repr__(self) -> str:
         size = self.distribution.size

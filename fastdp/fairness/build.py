@@ -93,8 +93,6 @@ def count(
     if not counts.counts.any():
         raise ParameterError(f"{OWNER}: there are no rows")
     found = FairnessTable(tuple(sensitive), counts, positive)
-    if mechanisms and (score is not None or weights is not None):
-        raise ParameterError(f"{OWNER}: a table of sanitized columns takes neither score nor weights")
     attributes, labels = [codes[name] for name in sensitive], codes["y_true"].exact()
     if score is None:
         return found
@@ -102,7 +100,7 @@ def count(
         tuple(sensitive),
         counts,
         found.positive,
-        _score_table(attributes, labels, score, found, read),
+        _score_table(attributes, labels, score, found, read, set(mechanisms)),
     )
 
 
@@ -120,10 +118,14 @@ def _encode(name: str, column: Any, mechanism: Any) -> Codes:
 
 
 def _score_table(
-    attributes: list[Codes], labels: Codes, score: Column, found: FairnessTable, weights: np.ndarray | None
-) -> ScoreTable:
+    attributes: list[Codes], labels: Codes, score: Column, found: FairnessTable, weights: np.ndarray | None,
+    sanitized: set[str],
+) -> ScoreTable:  # fmt: skip
     if found.positive is None:
         raise ParameterError(f"{OWNER}: scores are of one class; choose it with positive=")
+    if "y_true" in sanitized and len(labels.values) != 2:
+        raise ParameterError(f"{OWNER}: with scores, sanitized labels must be of two classes")
     scores, width = encode_scores(score)
+    declared = [axis for axis, name in enumerate((*found.attributes, "y_true")) if name in sanitized]
     truth = np.array([value == found.positive for value in labels.values], np.uint8)
-    return ScoreTable(tally([*attributes, Codes(truth[labels.codes], (0, 1)), scores], weights).seen(), width)
+    return ScoreTable(tally([*attributes, Codes(truth[labels.codes], (0, 1)), scores], weights).seen(declared), width)

@@ -20,11 +20,15 @@ from fastdp.binomial import normal_quantile
 from fastdp.columns.categories import flat_codes
 from fastdp.columns.domain import Domain
 from fastdp.errors import NotIdentifiableError, ParameterError
+from fastdp.fairness.achieving.policies import Economics, Policy
+from fastdp.fairness.achieving.prices import best_policy
 from fastdp.fairness.contrasts import Contrast, largest_gap, smallest_ratio
 from fastdp.fairness.criteria import COUNTERFACTUAL, Criterion, assess_gaps
 from fastdp.fairness.encoding import OWNER, Codes, encode
 from fastdp.fairness.rates import RATES, Rates, weights_of
+from fastdp.fairness.scores import Calibration, Roc, ScoreTable
 from fastdp.fairness.tables import LEVEL, FairnessTable
+from fastdp.fairness.tally import Tally
 from fastdp.mechanisms.local.frequencies import CategoryReports
 
 if TYPE_CHECKING:
@@ -77,10 +81,10 @@ class SanitizedTable:
     def _axes(self) -> tuple[str, ...]:
         return (*self.naive.attributes, "given", "y_true", "y_pred")
 
-    def _inverses(self) -> dict[int, np.ndarray]:
+    def _inverses(self, axes: tuple[str, ...] | None = None) -> dict[int, np.ndarray]:
         """The inverse of the channel of each axis that was sanitized."""
         found = {}
-        for axis, name in enumerate(self._axes):
+        for axis, name in enumerate(self._axes if axes is None else axes):
             if name in self.mechanisms:
                 matrix = self.mechanisms[name].channel().dense()
                 if np.linalg.cond(matrix) > LARGEST_CONDITION:
@@ -96,10 +100,7 @@ class SanitizedTable:
     @property
     def counts(self) -> np.ndarray:
         """Unbiased counts of the truth, by attributes, stratum, label and decision; some may be negative."""
-        counts = self.naive.tally.counts.astype(float)
-        for axis, inverse in self._inverses().items():
-            counts = np.moveaxis(np.tensordot(counts, inverse, (axis, 0)), -1, axis)
-        return counts
+        return _win_back(self.naive.tally.counts, self._inverses())
 
     def likeliest(self) -> np.ndarray:
         """The likeliest counts of the truth, none of them negative: iterative Bayesian update on the joint table."""
@@ -108,6 +109,8 @@ class SanitizedTable:
         from fastdp.estimators.ibu import ibu
 
         tally = self.naive.tally
+        if tally.squares is not None:
+            raise ParameterError(f"{OWNER}: the likeliest counts are of rows without weights")
         parts: list[Channel] = [
             self.mechanisms[name].channel() if name in self.mechanisms else Channel.from_matrix(np.eye(len(values)))
             for name, values in zip(self._axes, tally.values, strict=True)
@@ -130,22 +133,21 @@ class SanitizedTable:
         whole = np.ones((*(1,) * len(shape[:-3]), shape[-3], 1, 1))
         return member * whole * hits, member * whole * denominator
 
-    def _pull(self, selectors: np.ndarray) -> np.ndarray:
-        """Coefficients of reports for each sum over the truth."""
-        for axis, inverse in self._inverses().items():
-            selectors = np.moveaxis(np.tensordot(inverse, selectors, (1, axis + 1)), 0, axis + 1)
-        return selectors.reshape(selectors.shape[0], -1)
-
     def _moments(self, name: str) -> _Moments:
         over, under = self._selectors(name)
-        reports = self.naive.tally.counts.ravel().astype(float)
-        one, two = self._pull(over), self._pull(under)
-        products = [(a * reports) @ b.T for a, b in ((one, one), (one, two), (two, two))]
+        tally = self.naive.tally
+        reports, inverses = tally.counts.ravel().astype(float), self._inverses()
+        squares = tally.counts if tally.squares is None else tally.squares  # of the weights, which vary with the rows
+        one, two = _pull(over, inverses), _pull(under, inverses)
+        products = [(a * squares.ravel()) @ b.T for a, b in ((one, one), (one, two), (two, two))]
         if self.truth == "fixed":
-            plain, flat = self.counts.ravel(), (over.reshape(len(over), -1), under.reshape(len(under), -1))
+            plain, flat = (
+                _win_back(squares, inverses).ravel(),
+                (over.reshape(len(over), -1), under.reshape(len(under), -1)),
+            )
             inner = [(a * plain) @ b.T for a, b in ((flat[0], flat[0]), (flat[0], flat[1]), (flat[1], flat[1]))]
             products = [product - part for product, part in zip(products, inner, strict=True)]
-        n = reports.sum() if self.truth == "sample" else np.inf
+        n = reports.sum() if self.truth == "sample" and tally.squares is None else np.inf
         xx, xt, tt = products
         return _Moments(one @ reports, two @ reports, xx, xt, tt, float(n))
 
@@ -185,6 +187,66 @@ class SanitizedTable:
     def _pairs(self) -> int:
         return max(len(self.groups) * (len(self.groups) - 1) // 2, 1)
 
+    def _score_inverses(self) -> dict[int, np.ndarray]:
+        """The inverses for the axes of a table of scores, where labels are 0 and 1."""
+        axes = (*self.naive.attributes, "y_true", "score")
+        found = self._inverses(axes)
+        label = len(self.naive.attributes)
+        if label in found and domain_values(self.mechanisms["y_true"])[0] == self.naive.positive:
+            found[label] = found[label][::-1, ::-1]
+        return found
+
+    def scores(self) -> ScoreTable:
+        """Unbiased counts of the truth by attributes, label and score, where positive: for ROC curves and policies."""
+        naive = self.naive.scores
+        if naive is None:
+            raise ParameterError(f"{OWNER}: the table has no scores; give score=")
+        counts = np.maximum(_win_back(naive.tally.counts, self._score_inverses()), 0.0)
+        return ScoreTable(Tally(naive.tally.values, counts), naive.width)
+
+    def roc(self) -> Roc:
+        """The true and false positive rates of every threshold in every group, of the truth."""
+        table = self.scores()
+        return table.roc(self._groups_of(table))
+
+    def _groups_of(self, table: ScoreTable) -> tuple[tuple[Any, ...], ...]:
+        seen = table.tally.counts.sum(axis=(-2, -1)).ravel() > 0
+        return tuple(itertools.compress(itertools.product(*table.tally.values[:-2]), seen))
+
+    def thresholds(
+        self, criterion: str, *, gain: float, cost: float, tolerance: float = 0.0, randomized: bool = True
+    ) -> Policy:
+        """The most profitable decisions under a criterion, as of a :class:`FairnessTable`, by estimates of the truth.
+
+        Its groups are the true ones: whoever decides by it must know the attribute.
+        """
+        table = self.scores()
+        return best_policy(
+            table, self._groups_of(table), criterion, Economics(gain, cost), tolerance=tolerance, randomized=randomized
+        )
+
+    def calibration(self, *, level: float = LEVEL, bins: int | None = None) -> Calibration:
+        """The share of positives at every score in every group, of the truth, with Fieller's intervals."""
+        level = validation.level(OWNER, level)
+        if self.naive.scores is None:
+            raise ParameterError(f"{OWNER}: the table has no scores; give score=")
+        table, scores = self.naive.scores.few(bins)
+        inverses = self._score_inverses()
+        shape = table.tally.counts.shape[:-1]
+        member = np.eye(len(self.groups)).reshape(len(self.groups), *shape[:-1], 1)
+        positive = np.array([int(value) for value in table.tally.values[-2]], float)
+        one, two = _pull(member * positive, inverses), _pull(member * np.ones(positive.size), inverses)
+        counts = table.tally.counts.reshape(-1, scores.size).astype(float)
+        squares = counts if table.tally.squares is None else table.tally.squares.reshape(counts.shape)
+        found = np.empty((4, len(self.groups), scores.size))
+        for place in range(scores.size):
+            xx, xt, tt = ((a * squares[:, place]) @ b.T for a, b in ((one, one), (one, two), (two, two)))
+            moments = _Moments(one @ counts[:, place], two @ counts[:, place], xx, xt, tt, np.inf)
+            low, high = moments.fieller(normal_quantile(level))
+            found[:, :, place] = moments.t, moments.rates(low, high), low, high
+        sizes, values, lows, highs = found
+        return Calibration(self.groups, scores, sizes, values, lows, highs, level)
+
     def naive_bias(self, name: str) -> float:
         """How much smaller the gap looks if reports are taken at face value: the estimated gap less the naive one."""
         return self.gap(name).value - self.naive.gap(name).value
@@ -205,6 +267,21 @@ class SanitizedTable:
             "criteria": [criterion.to_dict() for criterion in criteria],
             "counterfactual": COUNTERFACTUAL,
         }
+
+
+def _win_back(counts: np.ndarray, inverses: Mapping[int, np.ndarray]) -> np.ndarray:
+    """Unbiased sums over the truth from sums over reports."""
+    counts = counts.astype(float)
+    for axis, inverse in inverses.items():
+        counts = np.moveaxis(np.tensordot(counts, inverse, (axis, 0)), -1, axis)
+    return counts
+
+
+def _pull(selectors: np.ndarray, inverses: Mapping[int, np.ndarray]) -> np.ndarray:
+    """Coefficients of reports for each sum over the truth."""
+    for axis, inverse in inverses.items():
+        selectors = np.moveaxis(np.tensordot(inverse, selectors, (1, axis + 1)), 0, axis + 1)
+    return selectors.reshape(selectors.shape[0], -1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,13 +144,14 @@ class ScoreTable:
 
     def calibration(self, groups: tuple[Group, ...], level: float, bins: int | None = None) -> Calibration:
         """The share of positives at every score, or in so many bins of equal size."""
-        table, scores = self._few(bins)
+        table, scores = self.few(bins)
         cells, worth = table.cells(), table.effective()
         positive, sizes = cells[:, 1], cells.sum(axis=1)
         low, high = rate_interval(worth[:, 1], worth.sum(axis=1), level, "wilson")
         return Calibration(groups, scores, sizes, divide(positive, sizes), low, high, level)
 
-    def _few(self, bins: int | None) -> tuple[ScoreTable, np.ndarray]:
+    def few(self, bins: int | None) -> tuple[ScoreTable, np.ndarray]:
+        """At most 20 scores, or so many bins of equal size, and the score of each."""
         if bins is None:
             bins = self.edges.size if self.edges.size <= FEW_SCORES else 10
         return (self, self.scores) if self.edges.size <= bins else self.merged(bins)
@@ -170,7 +171,7 @@ class ScoreTable:
 
     def criterion(self, groups: tuple[Group, ...], tolerance: float, level: float) -> Criterion:
         """Calibration within groups: a score means the same in all of them."""
-        table, _ = self._few(None)
+        table, _ = self.few(None)
         strata = table.effective().transpose(2, 0, 1)
         gap = gap_within(strata, "positives at a score", groups, level)
         return judge("calibration", "a score means the same in all groups", (gap,), (g_test(strata),), tolerance)

@@ -11,9 +11,9 @@ import numpy as np
 
 from fastdp.errors import DomainError, ParameterError, SchemaError
 from fastdp.fairness.encoding import OWNER, Codes
-from fastdp.kernels.fairness.cells import add_weights, count_cells, fold_codes, pack_pairs
+from fastdp.kernels.fairness.cells import add_weights, append_codes, count_cells, largest_code, pack_pairs
 
-ROWS = 1 << 19
+ROWS = 1 << 18
 """Rows per call of a kernel, of one-byte cells; their cells stay in the second cache, and calls cost little."""
 MOST_CELLS = 1 << 24
 FEW_CELLS = 32
@@ -110,17 +110,25 @@ def _count(blocks: Iterator[tuple[np.ndarray, int]], size: int) -> np.ndarray:
 def _blocks(columns: Sequence[Codes], shape: list[int], dtype: np.dtype[Any]) -> Iterator[tuple[np.ndarray, int]]:
     """The cells of each block of rows, and its first row."""
     rows, block = columns[0].codes.size, ROWS // dtype.itemsize
-    room = np.empty(min(rows, block), dtype)
+    room = np.empty((2, min(rows, block)), dtype)
+    told = [one for one in zip(columns, shape, strict=True) if one[1] > 1 or one[0].guessed]  # no stratum of all rows
     for start in range(0, rows, block):
-        cells = room[: min(block, rows - start)]
-        cells[:] = 0
-        for column, size in zip(columns, shape, strict=True):
-            if size == 1 and not column.guessed:  # such as the stratum of all rows
-                continue
-            radix = dtype.type(size % (1 << 8 * dtype.itemsize))  # all before it are zero where it does not fit
-            if fold_codes(column.codes[start : start + block], radix, cells) >= size:
+        count = min(block, rows - start)
+        keys = room[0, :count]
+        for step, (column, size) in enumerate(told):
+            codes = column.codes[start : start + count]
+            if not step:
+                keys, largest = codes, largest_code(codes)
+            else:
+                radix = dtype.type(size % (1 << 8 * dtype.itemsize))  # all before it are zero where it does not fit
+                cells = room[step & 1, :count]
+                largest, keys = append_codes(keys, codes, radix, cells), cells
+            if largest >= size:
                 raise _MoreValues
-        yield cells, start
+        if len(told) < 2:  # cells of our own, which may be written to
+            room[0, :count] = keys if told else 0
+            keys = room[0, :count]
+        yield keys, start
 
 
 def read_weights(values: Any) -> np.ndarray | None:

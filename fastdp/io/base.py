@@ -59,6 +59,15 @@ class Measured(Protocol):
         """The share of its bytes or batches; None where nobody knows how many there are."""
 
 
+@runtime_checkable
+class Placed(Protocol):
+    """A source whose rows lie in files and row groups."""
+
+    @property
+    def places(self) -> list[tuple[tuple[int, int], int]]:
+        """The number of the file and of the row group in it, and its rows, in the order in which they are read."""
+
+
 def expected_rows(source: Source, seen: int) -> int | None:
     """How many rows a source has, or as many as it would have if the rest were like what was ``seen``."""
     part = source.part if source.rows is None and isinstance(source, Measured) else None

@@ -38,7 +38,8 @@ class FolderSource:
         first = ParquetSource(owner, names[0])
         self.schema: pa.Schema = first.schema
         self.rows: int | None = first.rows
-        for name in names[1:]:
+        self.places = list(first.places)
+        for number, name in enumerate(names[1:], 1):
             other = ParquetSource(owner, name)
             if not other.schema.equals(first.schema, check_metadata=False):
                 raise SchemaError(
@@ -46,6 +47,7 @@ class FolderSource:
                     "a folder must hold one table"
                 )
             self.rows += other.rows
+            self.places += [((number, group), rows) for (_, group), rows in other.places]
         self._names = names
 
     def batches(self, columns: list[str], rows: int | None, encoded: list[str]) -> Iterator[pa.RecordBatch]:
@@ -140,14 +142,14 @@ class FolderSink:
         self._digests[self._part_name] = digest
         self._parts += 1
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         while batch.num_rows:
             if self._rows == PART_ROWS:
                 self._end()
                 self._begin()
             part = batch.slice(0, PART_ROWS - self._rows)
             with writable(self._owner):
-                self._writer.write_batch(part)
+                self._writer.write(part)
             self._rows += part.num_rows
             batch = batch.slice(part.num_rows)
 

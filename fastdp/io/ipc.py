@@ -107,9 +107,9 @@ class IpcSink(FileSink):
         open_writer = pa.ipc.new_stream if stream else pa.ipc.new_file
         super().__init__(target, lambda file: open_writer(file, self._schema))
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         with writable(self._owner):
-            self._writer.write_batch(batch.replace_schema_metadata(self._schema.metadata))
+            self._writer.write(batch.replace_schema_metadata(self._schema.metadata))
 
 
 class IpcStreamSink(StreamSink):
@@ -124,6 +124,6 @@ class IpcStreamSink(StreamSink):
         file = standard_output(target.owner, "arrows")
         super().__init__(target, file, lambda hashed: pa.ipc.new_stream(hashed, self._schema))
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         with writable(self._owner):
-            self._writer.write_batch(batch.replace_schema_metadata(self._schema.metadata))
+            self._writer.write(batch.replace_schema_metadata(self._schema.metadata))

@@ -70,8 +70,10 @@ class TableSink:
         self._batches: list[pa.RecordBatch] = []
         self.table: pa.Table | None = None
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._batches.append(batch)
+    def write(self, batch: pa.RecordBatch | pa.Table) -> None:
+        import pyarrow as pa
+
+        self._batches += batch.to_batches() if isinstance(batch, pa.Table) else [batch]
 
     def finish(self, receipt: Stamp) -> Stamp:
         import pyarrow as pa

@@ -36,6 +36,11 @@ class ParquetSource:
             self.schema: pa.Schema = self._file.schema_arrow
         self.rows: int = int(self._file.metadata.num_rows)
 
+    @property
+    def places(self) -> list[tuple[tuple[int, int], int]]:
+        metadata = self._file.metadata
+        return [((0, group), metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)]
+
     def _open(self, path: Path, **options: Any) -> pq.ParquetFile:
         import pyarrow.parquet as pq
 

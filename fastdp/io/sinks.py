@@ -23,7 +23,7 @@ class Sink(Protocol):
 
     keeps_buffers: bool
 
-    def write(self, batch: pa.RecordBatch) -> None: ...
+    def write(self, batch: pa.RecordBatch | pa.Table) -> None: ...
 
     def finish(self, receipt: Stamp) -> Stamp:
         """Put everything in place; the receipt with what is known of the output by then."""
@@ -63,9 +63,9 @@ class _WriterSink:
     _owner: str
     _writer: Any
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         with writable(self._owner):
-            self._writer.write_batch(batch)
+            self._writer.write(batch)
 
 
 class FileSink(_WriterSink):

@@ -9,8 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from fastdp.learning.federated import DiscreteGaussianSum, Simulation, SkellamSum, simulate
+from fastdp.learning.flower import flower_message, flower_strategy
 from fastdp.learning.gradient_sum import GradientSum
-from fastdp.learning.membership import Membership, loss_attack, membership_bound, ratio_attack
 from fastdp.learning.noise_streams import BandedNoise, TreeNoise
 from fastdp.learning.sampling import poisson_sample
 from fastdp.learning.torch import PrivateOptimizer
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from fastdp.learning.logistic import LogisticRegression
 
 __all__ = [
-    "BandedNoise", "DiscreteGaussianSum", "GradientSum", "LinearRegression", "LogisticRegression", "Membership",
-    "PrivateOptimizer", "Simulation", "SkellamSum", "Training", "TreeNoise", "loss_attack", "membership_bound",
-    "pay_for_training", "poisson_sample", "ratio_attack", "simulate", "train", "training_cost",
+    "BandedNoise", "DiscreteGaussianSum", "GradientSum", "LinearRegression", "LogisticRegression", "PrivateOptimizer",
+    "Simulation", "SkellamSum", "Training", "TreeNoise", "flower_message", "flower_strategy", "pay_for_training",
+    "poisson_sample", "simulate", "train", "training_cost",
 ]  # fmt: skip
 
 _OPTIONAL = {"LinearRegression": "linear", "LogisticRegression": "logistic"}

@@ -15,6 +15,7 @@ from fastdp.measures.leakage import (
     shannon_leakage,
 )
 from fastdp.measures.loss import expected_loss, optimal_remap
+from fastdp.measures.posterior import posterior
 
 __all__ = [
     "additive_leakage",
@@ -25,6 +26,7 @@ __all__ = [
     "multiplicative_capacity",
     "multiplicative_leakage",
     "optimal_remap",
+    "posterior",
     "posterior_vulnerability",
     "prior_vulnerability",
     "shannon_leakage",

@@ -48,6 +48,8 @@ OptionalNumber = Parameter[float | None, float]
 """A number that follows from others where it is not given."""
 OptionalInteger = Parameter[int | None, int]
 """An integer that follows from others where it is not given."""
+Rate = Parameter[float | str, float]
+"""An epsilon per unit of distance: a number, or words such as "ln(2)/200m"."""
 DeclaredDomain = Parameter[int | Sequence[str] | Sequence[int] | np.ndarray | Domain, Domain]
 """A number of codes, or labels in a public order."""
 Pair = Parameter[Sequence[float], tuple[float, float]]

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from fastdp.random.rng import Rng
     from fastdp.typing import Column
 
-LARGEST_REPR = 10_000
-"""Numbers of an array that a repr writes out; one with more is abbreviated, and does not evaluate back."""
+LARGEST_REPR = 100
+"""Numbers of an array, or labels, that a repr writes out; with more it is abbreviated, and does not evaluate back."""
 
 
 class Mechanism(ABC):
@@ -102,8 +102,14 @@ class Mechanism(ABC):
             ) from None
         return made
 
+    def _repr_html_(self) -> str:
+        from fastdp.display.html import to_html
+
+        rows = [[name, _to_code(value)] for name, value in given_fields(self)]
+        return to_html(type(self).__name__, [*rows, ["privacy", str(self.privacy)]])
+
     def __repr__(self) -> str:
-        """The call that makes this mechanism."""
+        """The call that makes this mechanism; long lists of labels and arrays are abbreviated."""
         parameters = ", ".join(f"{name}={_to_code(value)}" for name, value in given_fields(self))
         return f"{type(self).__name__}({parameters})"
 
@@ -329,6 +335,8 @@ def _to_code(value: Any) -> str:
     if isinstance(value, type):
         return value.__name__
     value = _open(value)
+    if isinstance(value, list | tuple) and len(value) > LARGEST_REPR:
+        return f"<{len(value)} values>"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {_to_code(item)}" for key, item in value.items()) + "}"
     return repr(value)

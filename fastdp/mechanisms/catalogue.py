@@ -49,7 +49,7 @@ CENTRAL = (
         ),
     ),
     _row(
-        "central", "gaussian", "Gaussian", "numbers", Word("gaussian", (*_GAUSSIAN, "granularity")),
+        "central", "gaussian", "Gaussian", "numbers", Word("gaussian", (*_GAUSSIAN, "granularity", "boundary")),
         synonyms=("analytic Gaussian",),
         warmup=(
             _noise("float64", rho=0.5, sensitivity=1.0),
@@ -57,11 +57,13 @@ CENTRAL = (
         ),
     ),
     _row(
-        "central", "discrete_gaussian", "DiscreteGaussian", "numbers", Word("discrete_gaussian", _GAUSSIAN), whole=True,
+        "central", "discrete_gaussian", "DiscreteGaussian", "numbers",
+        Word("discrete_gaussian", (*_GAUSSIAN, "boundary")), whole=True,
         warmup=(_noise("int64", rho=0.5),),
     ),
     _row(
-        "central", "staircase", "Staircase", "numbers", Word("staircase", ("epsilon", "gamma", "granularity")),
+        "central", "staircase", "Staircase", "numbers",
+        Word("staircase", ("epsilon", "gamma", "granularity", "boundary")),
         warmup=(
             _noise("float64", epsilon=1.0, sensitivity=1.0),
             _noise("float64", epsilon=_EACH, sensitivity=1.0, note="one epsilon per record"),
@@ -177,6 +179,10 @@ OTHERS = (
     _row(
         "local", "dbitflip", "DBitFlip", "categories", synonyms=("dBitFlipPM",),
         warmup=(Warmup({"epsilon": 1.0, "domain": 10, "bits": 2}),),
+    ),
+    _row(
+        "local", "strings.frequent", "FrequentStrings", "texts", synonyms=("PEM", "prefix extending method"),
+        warmup=(Warmup({"epsilon": 4.0, "length": 2}, ("str",)),),
     ),
     _row("local", "attributes", "SplitBudget", "tables", synonyms=("SPL",)),
     _row("local", "attributes", "SampleOne", "tables", synonyms=("SMP",)),

@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 Family = Literal["central", "local", "metric"]
 Takes = Literal[
-    "numbers", "bounded", "categories", "codes", "truths", "points", "trajectories", "tables", "scores", "counts"
-]
+    "numbers", "bounded", "categories", "codes", "truths", "texts", "points", "trajectories", "tables", "scores",
+    "counts",
+]  # fmt: skip
 """Numbers that get noise, numbers within bounds that are reported, categories of a domain, the numbers of points of a
-metric space, truth values; and what is no column of records: points, trajectories, tables of attributes, scores of
-candidates, counts of keys."""
+metric space, truth values, strings of no declared domain; and what is no column of records: points, trajectories,
+tables of attributes, scores of candidates, counts of keys."""
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float64", "float32")
 

@@ -103,8 +103,8 @@ class Joint(Categories):
         """Where 95 % of the errors lie, of a combination's share."""
         from fastdp.plans.expected_error import share_error, worst_variance
 
-        said = share_error(worst_variance(self.mechanism, RECORDS))
-        return f"{said} on shares of each of {self.mechanism.domain.size:,} combinations of {RECORDS:,}"
+        stated = share_error(worst_variance(self.mechanism, RECORDS))
+        return f"{stated} on shares of each of {self.mechanism.domain.size:,} combinations of {RECORDS:,}"
 
     def randomize(self, values: list[pa.Array], rng: Rng) -> list[pa.Array]:
         """The columns of the reported combinations."""

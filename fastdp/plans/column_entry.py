@@ -9,12 +9,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from fastdp import rounding, validation
-from fastdp.columns.arrow import plain_type
 from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import check_arrow
-from fastdp.errors import FastDPError, ParameterError
-from fastdp.plans.part import PlanPart
+from fastdp.errors import FastDPError, ParameterError, SchemaError
+from fastdp.plans.items import draw_items, item_type
+from fastdp.plans.part import RECORDS, PlanPart
 from fastdp.plans.policies import KEYS, Policies
+from fastdp.plans.public.generalize import KEYS as COARSENING
+from fastdp.plans.public.generalize import Generalized
+from fastdp.plans.public.pseudonym import KEYS as NAMING
+from fastdp.plans.public.pseudonym import Pseudonym
 from fastdp.plans.spec import MECHANISMS, STRUCTURED, Spec, check_keys, find, in_plain_words
 from fastdp.privacy import MetricPrivacy, Privacy
 from fastdp.units.ticks import Ticks, declare
@@ -26,7 +30,10 @@ if TYPE_CHECKING:
     from fastdp.random.rng import Rng
 
 TRIES, TOLERANCE = 100, 1e-7
-_NO_PARAMETERS = (*KEYS, "mechanism")
+_NO_PARAMETERS = (*KEYS, "mechanism", "domain_file", "domain_column")
+REWRITES: Mapping[str, Any] = {"generalize": (Generalized, COARSENING), "pseudonym": (Pseudonym, NAMING)}
+"""Actions that release something else of a public column, and their keys."""
+ACTIONS = ("keep", "drop", *REWRITES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,8 @@ class ColumnEntry(PlanPart):
     policies: Policies = field(default_factory=Policies)
     ticks: Ticks | None = None
     """How dates, times, durations and decimals are whole numbers of a step; None for plain numbers and categories."""
+
+    rewriting: Generalized | Pseudonym | None = None
 
     @classmethod
     def read(cls, column: str, value: object) -> ColumnEntry:
@@ -58,10 +67,18 @@ class ColumnEntry(PlanPart):
         if "action" not in given:
             raise ParameterError(f'{owner}: say action = "keep", action = "drop" or mechanism = ...')
         action = given["action"]
-        if action not in ("keep", "drop"):
-            raise ParameterError(f"{owner}: {unknown('action', action, ('keep', 'drop'))}")
+        if action not in ACTIONS:
+            raise ParameterError(f"{owner}: {unknown('action', action, (*ACTIONS,))}")
+        if action in REWRITES:
+            kind, keys = REWRITES[action]
+            check_keys(owner, given, keys)
+            return cls((column,), action, given, None, None, "error", rewriting=kind.read(owner, given))
         check_keys(owner, given, ("action",))
         return cls((column,), action, given, None, None, "error")
+
+    @property
+    def rewrite(self) -> Generalized | Pseudonym | None:
+        return self.rewriting
 
     @property
     def title(self) -> str:
@@ -78,11 +95,15 @@ class ColumnEntry(PlanPart):
 
     @property
     def labelled(self) -> tuple[str, ...]:
-        return self.columns if self.mechanism is not None and self.mechanism.has_text else ()
+        return () if self.policies.items else self._text_columns
 
     @property
     def reported_labels(self) -> tuple[str, ...]:
-        return self.labelled if self.mechanism is not None and self.mechanism.reports_values else ()
+        return self._text_columns if self.mechanism is not None and self.mechanism.reports_values else ()
+
+    @property
+    def _text_columns(self) -> tuple[str, ...]:
+        return self.columns if self.mechanism is not None and self.mechanism.has_text else ()
 
     @property
     def keeps_nulls(self) -> bool:
@@ -92,21 +113,28 @@ class ColumnEntry(PlanPart):
     def not_estimable(self) -> str:
         if self.action == "keep":
             return "it is kept as it is; read it directly"
+        if self.rewrite is not None:
+            return f"it is public ({self.rewrite.words}); read it directly"
         if self.action == "drop":
             return "it is dropped, so that no reports exist"
         return f"no estimator is known for {type(self.mechanism).__name__}; read its values as they are"
 
     @property
     def expected_error(self) -> str:
+        return self.error_for(RECORDS)
+
+    def error_for(self, records: int) -> str:
         from fastdp.plans.expected_error import expected_error, half_width
 
         if self.ticks is not None:
             return f"±{self.ticks.words(half_width(self.mechanism))} on each value"
-        return expected_error(self.mechanism, self.spec.takes)
+        return expected_error(self.mechanism, self.spec.takes, records)
 
     def text_types(self) -> dict[str, pa.DataType]:
         if self.mechanism is None:
             return {}
+        if self.policies.items:
+            raise SchemaError(f'{self.title}: text files have no lists; leave out items = "one"')
         if self.ticks is not None:
             return {self.name: self.ticks.text_type(self.title)}
         return {self.name: _text_type(self.spec, labelled=bool(self.labelled))}
@@ -121,8 +149,11 @@ class ColumnEntry(PlanPart):
 
     def result_types(self, kinds: list[pa.DataType]) -> list[pa.DataType]:
         (kind,) = kinds
+        if self.policies.items:
+            kind = item_type(self.title, kind)
         if self.ticks is not None:
-            return [self.ticks.result_type(type(self.mechanism).__name__, kind, self.mechanism.bounds)]
+            reach = self.mechanism.reach if self.mechanism.boundary == "open" else None
+            return [self.ticks.result_type(type(self.mechanism).__name__, kind, self.mechanism.bounds, reach)]
         return [self.mechanism.result_type(self.policies.settled_type(kind))]
 
     def randomize(self, values: list[pa.Array], rng: Rng) -> list[pa.Array]:
@@ -131,7 +162,11 @@ class ColumnEntry(PlanPart):
         Every row takes one slot of each stream, also rows that are dropped afterwards.
         """
         (column,) = values
-        kind, changes, owner = column.type, self.policies.change_values, type(self.mechanism).__name__
+        own = column.type
+        if self.policies.items:
+            check_arrow(self.title, column, "public")
+            column = draw_items(column, rng.child("item"))
+        changes, owner = self.policies.change_values, type(self.mechanism).__name__
         if changes or self.ticks is not None:
             check_arrow(self.title, column, "public")  # before anything reads them
         if self.ticks is not None:
@@ -139,7 +174,7 @@ class ColumnEntry(PlanPart):
         if changes:
             column = self.policies.settle(column, rng.child("out of domain"))
         reports = self.mechanism.randomize(column, rng=rng, nulls=self.policies.for_mechanism)
-        return [reports if self.ticks is None else self.ticks.write(owner, reports, plain_type(kind))]
+        return [reports if self.ticks is None else self.ticks.write(owner, reports, *self.result_types([own]))]
 
 
 def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> ColumnEntry:
@@ -152,6 +187,8 @@ def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> ColumnEnt
     unit, ticks = None, None
     if spec.takes == "numbers":
         ticks = _read_ticks(owner, spec, given)
+        if "bounds" in given:
+            given["boundary"] = parameters["boundary"] = _read_boundary(owner, given, ticks)
         if ticks is not None and "bounds" in given:
             parameters["bounds"] = [ticks.of(owner, "bounds", bound) for bound in given["bounds"]]
         unit = _read_unit(owner, spec, given, ticks)
@@ -181,6 +218,16 @@ def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> ColumnEnt
     if ticks is not None and isinstance(privacy, MetricPrivacy):
         privacy = ticks.by_distance(privacy)
     return ColumnEntry((column,), "randomize", given, mechanism, privacy, policies.nulls, policies, ticks)
+
+
+def _read_boundary(owner: str, given: Mapping[str, Any], ticks: Ticks | None) -> Any:
+    """What becomes of results beyond the bounds: they stay there, so that means are right, unless the plan says so."""
+    boundary = given.get("boundary", "open")
+    if boundary == "open" and ticks is not None and ticks.kind == "time":
+        raise ParameterError(
+            f'{owner}: a time of day cannot lie beyond the day; say boundary = "clamp" or, with geometric, "fold"'
+        )
+    return boundary
 
 
 def _guarantee(mechanism: Any, unit: Any) -> Privacy:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from fastdp.mechanisms.metric.finite import CodeMechanism
 
 
-def expected_error(mechanism: Any, takes: str) -> str:
-    """Where 95 % of the errors lie: of a value, or of what is estimated from many reports."""
+def expected_error(mechanism: Any, takes: str, records: int = RECORDS) -> str:
+    """Where 95 % of the errors lie: of a value, or of what is estimated from so many reports."""
     if takes == "codes":
         return f"{_reach(mechanism):.4g} {mechanism.unit} from each value"
     if takes == "numbers":
@@ -22,8 +22,8 @@ def expected_error(mechanism: Any, takes: str) -> str:
     if isinstance(mechanism, SquareWave):
         return f"±{_in_digits(_wave_reach(mechanism))} on each value"
     if takes == "bounded":
-        return f"±{_half(mechanism.variance(RECORDS)):.4g} on the mean of {RECORDS:,}"
-    return f"{share_error(worst_variance(mechanism, RECORDS))} on shares of {RECORDS:,}"
+        return f"±{_half(mechanism.variance(records)):.4g} on the mean of {records:,}"
+    return f"{share_error(worst_variance(mechanism, records))} on shares of {records:,}"
 
 
 def worst_variance(mechanism: Any, reports: int) -> float:
@@ -45,9 +45,13 @@ def _half(variance: float) -> float:
 
 
 def half_width(mechanism: Any) -> float:
-    """Half of the interval that 95 % of the noise on a number lies in, within its bounds."""
+    """Half of the interval of 95 % of the noise on a number; at most the width of bounds that results keep."""
     half = float(mechanism.interval(0.95)[1])
-    return half if mechanism.bounds is None else min(half, mechanism.bounds[1] - mechanism.bounds[0])
+    return (
+        half
+        if mechanism.bounds is None or mechanism.boundary == "open"
+        else min(half, mechanism.bounds[1] - mechanism.bounds[0])
+    )
 
 
 def _in_digits(number: float) -> str:

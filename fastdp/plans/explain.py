@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fastdp import rounding
+from fastdp.plans.part import RECORDS
 from fastdp.privacy import MetricPrivacy
 
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ class ExplainedLine:
     error: str
 
 
-def explain(plan: Plan) -> list[ExplainedLine]:
-    """One line per column of the plan, then one per group."""
-    return [_line(part) for part in plan.parts]
+def explain(plan: Plan, records: int | None = None) -> list[ExplainedLine]:
+    """One line per column of the plan, then one per group; errors of estimates are those for so many records."""
+    return [_line(part, records) for part in plan.parts]
 
 
 def as_data(plan: Plan) -> dict[str, Any]:
@@ -53,14 +54,17 @@ def as_data(plan: Plan) -> dict[str, Any]:
     return described
 
 
-def explain_total(plan: Plan) -> list[str]:
-    """What a whole record is guaranteed: the sum, then every metric column and group by itself."""
+def explain_total(plan: Plan, *, is_composed: bool = True) -> list[str]:
+    """What a whole record is guaranteed: the sum, then every metric column and group by itself.
+
+    With ``is_composed``, which takes a moment, also the columns composed, where that is less than the sum as shown.
+    """
     total = plan.privacy
     lines = []
     if total.record is not None:
         lines.append(f"one record: {in_words(total.record)}, local differential privacy")
-        composed = compose_record(plan)
-        if composed is not None:
+        composed = compose_record(plan) if is_composed else None
+        if composed is not None and _shown(composed) != _shown(total.record):
             lines.append(f"one record, all columns composed: {in_words(composed)}")
     for name, privacy in total.metric.items():
         lines.append(f"{name}: {in_words(privacy)} ({privacy.kind}), not in the sum")
@@ -76,6 +80,10 @@ def compose_record(plan: Plan) -> Privacy | None:
     if not epsilon < (math.inf if record.epsilon is None else record.epsilon * (1 - 1e-6)):
         return None
     return replace(record, epsilon=max(epsilon, 5e-324), delta=DELTA, rho=None)
+
+
+def _shown(privacy: Privacy) -> str:
+    return in_words(replace(privacy, delta=0.0))
 
 
 def in_words(privacy: Privacy) -> str:
@@ -98,9 +106,12 @@ def _by_distance(privacy: MetricPrivacy) -> str:
     return grows + more
 
 
-def _line(part: PlanPart) -> ExplainedLine:
+def _line(part: PlanPart, records: int | None = None) -> ExplainedLine:
     if part.privacy is None:
+        rewrite = part.rewrite
         fate = "public, as it is" if part.action == "keep" else "not in the output"
+        if rewrite is not None:
+            fate = f"public: {rewrite.words}"
         return ExplainedLine(part.name, part.action, fate, "")
     guarantee = in_words(part.privacy) + SHOWN.get(part.nulls, "")
-    return ExplainedLine(part.name, str(part.given["mechanism"]), guarantee, part.expected_error)
+    return ExplainedLine(part.name, str(part.given["mechanism"]), guarantee, part.error_for(records or RECORDS))

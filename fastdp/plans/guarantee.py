@@ -47,6 +47,7 @@ def describe_privacy(privacy: Privacy) -> dict[str, Any]:
 def describe_part(part: PlanPart) -> dict[str, Any]:
     """What becomes of a column or group, and what that guarantees."""
     if part.privacy is None:
-        return {"action": part.action}
+        rewrite = part.rewrite
+        return {"action": part.action} | ({} if rewrite is None else {"released": f"public: {rewrite.words}"})
     stated = {"action": part.action, "mechanism": type(part.mechanism).__name__}
     return stated | describe_privacy(part.privacy) | ({"nulls": SHOWN[part.nulls]} if part.nulls in SHOWN else {})

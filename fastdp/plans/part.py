@@ -12,9 +12,11 @@ from fastdp.privacy import Privacy
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from fastdp.plans.public.generalize import Generalized
+    from fastdp.plans.public.pseudonym import Pseudonym
     from fastdp.random.rng import Rng
 
-Action = Literal["keep", "drop", "randomize"]
+Action = Literal["keep", "drop", "generalize", "pseudonym", "randomize"]
 NullPolicy = Literal["error", "public", "category", "value", "drop"]
 RECORDS = 10_000
 """The number of records that errors of estimates are stated for."""
@@ -43,6 +45,11 @@ class PlanPart(ABC):
         object.__setattr__(self, "name", ", ".join(self.columns))
 
     @property
+    def rewrite(self) -> Generalized | Pseudonym | None:
+        """What is released of a public column instead of its values; None of all other parts."""
+        return None
+
+    @property
     @abstractmethod
     def title(self) -> str:
         """The part, as errors name it."""
@@ -61,6 +68,10 @@ class PlanPart(ABC):
     @abstractmethod
     def expected_error(self) -> str:
         """Where 95 % of the errors lie, in words."""
+
+    def error_for(self, records: int) -> str:  # noqa: ARG002  # the errors of some parts depend on no number
+        """`expected_error` of estimates from so many records."""
+        return self.expected_error
 
     @abstractmethod
     def text_types(self) -> dict[str, pa.DataType]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -13,9 +12,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from fastdp import rounding
+from fastdp.display.html import to_html
 from fastdp.errors import ParameterError, SchemaError
 from fastdp.plans.column_entry import ColumnEntry
 from fastdp.plans.column_group import Group
+from fastdp.plans.documents.named_files import with_files
+from fastdp.plans.documents.text import read_text
 from fastdp.plans.part import PlanPart
 from fastdp.plans.spec import check_keys
 from fastdp.plans.total import RecordPrivacy
@@ -78,7 +80,7 @@ class Plan:
     """Every column of the plan."""
 
     def __post_init__(self) -> None:
-        entries = _read_entries(self.columns)
+        entries = _read_entries(with_files(self.columns, Path()))
         if not isinstance(self.groups, list | tuple):
             raise ParameterError("Plan: groups must be a list of tables with columns and a mechanism")
         if self.ledger is not None and (not isinstance(self.ledger, str | Path) or not str(self.ledger)):
@@ -105,15 +107,7 @@ class Plan:
         path
             The path of the file, UTF-8 text.
         """
-        try:
-            text = Path(path).read_bytes().decode("utf-8-sig")
-        except OSError as error:
-            raise ParameterError(f"Plan: cannot read {str(path)!r}: {error.strerror}") from None
-        except TypeError:
-            raise ParameterError(f"Plan: load takes the path of a TOML file, got {type(path).__name__}") from None
-        except UnicodeDecodeError:
-            raise ParameterError(f"Plan: {str(path)!r} is not UTF-8 text") from None
-        plan = cls.loads(text)
+        plan = cls._of(parse(read_text("Plan", path)), Path(path).parent)
         if plan.ledger is not None:
             object.__setattr__(plan, "ledger", Path(path).parent / plan.ledger)
         object.__setattr__(plan, "path", Path(path))
@@ -130,13 +124,28 @@ class Plan:
         """
         if not isinstance(text, str):
             raise ParameterError(f"Plan: loads takes the text of a TOML file, got {type(text).__name__}")
-        try:
-            content = tomllib.loads(text)
-        except ValueError as error:  # TOMLDecodeError, or an integer with thousands of digits
-            raise ParameterError(f"Plan: not valid TOML: {error}") from None
-        except RecursionError:
-            raise ParameterError("Plan: values are nested too deeply") from None
-        check_keys("Plan", content, ("columns", "groups", "ledger"))
+        return cls._of(parse(text), Path())
+
+    @classmethod
+    def _of(cls, content: Mapping[str, Any], folder: Path) -> Plan:
+        """The plan of a parsed file; other files that it names lie relative to the folder."""
+        return cls.from_dict({**content, "columns": with_files(content.get("columns", {}), folder)})
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Plan:
+        """The plan of a dict, as `to_dict` makes it.
+
+        Parameters
+        ----------
+        content
+            A dict with columns, and groups and a ledger if there are any.
+
+        >>> Plan.from_dict({"columns": {"city": "keep"}}).to_dict()
+        {'columns': {'city': {'action': 'keep'}}}
+        """
+        if not isinstance(content, Mapping):
+            raise ParameterError(f"Plan: from_dict takes a dict, got {type(content).__name__}")
+        check_keys("Plan", content, TABLES)
         return cls(content.get("columns", {}), content.get("groups", ()), content.get("ledger"))
 
     @property
@@ -186,6 +195,17 @@ class Plan:
                     f"{owner}: the table lacks a column of the plan: {unknown('column', name, tuple(names))}"
                 )
 
+    def __repr__(self) -> str:
+        kept = sum(part.mechanism is None for part in self.parts)
+        return f"Plan({len(self.names)} columns, {len(self.parts) - kept} randomized; {self.privacy})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [part.name, part.action if part.mechanism is None else repr(part.mechanism), str(part.privacy or "")]
+            for part in self.parts
+        ]
+        return to_html(f"Plan: {self.privacy}", rows, head=["column", "what becomes of it", "guarantee"])
+
     def to_dict(self) -> dict[str, Any]:
         """The plan in its own words, as its TOML would be read."""
         plain: dict[str, Any] = {"columns": {name: deepcopy(entry.given) for name, entry in self.columns.items()}}
@@ -201,6 +221,24 @@ class Plan:
     def __reduce__(self) -> Any:
         plain = self.to_dict()
         return Plan, (plain["columns"], plain.get("groups", ()), self.ledger)
+
+
+TABLES = ("columns", "groups", "ledger")
+"""What a file may say beside its columns."""
+
+
+def parse(text: str) -> dict[str, Any]:
+    """A TOML text as dicts."""
+    import tomllib
+
+    try:
+        content = tomllib.loads(text)
+    except ValueError as error:  # TOMLDecodeError, or an integer with thousands of digits
+        raise ParameterError(f"Plan: not valid TOML: {error}") from None
+    except RecursionError:
+        raise ParameterError("Plan: values are nested too deeply") from None
+    check_keys("Plan", content, TABLES)
+    return content
 
 
 def _read_entries(columns: Any) -> dict[str, ColumnEntry]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fastdp import rounding, validation
 from fastdp.errors import FastDPError, ParameterError, SchemaError
-from fastdp.plans import coordinate_names as places
+from fastdp.plans.documents import coordinate_names as places
 from fastdp.plans.policies import Policies, decode, decoded_type
 from fastdp.privacy import MetricPrivacy
 from fastdp.units.lengths import METRES, parse_length, parse_number, parse_rate

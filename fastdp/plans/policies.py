@@ -15,6 +15,7 @@ from fastdp import validation
 from fastdp.columns import arrow
 from fastdp.columns.domain import Domain
 from fastdp.errors import ParameterError, SchemaError
+from fastdp.plans.spelling import Spelling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from fastdp.random.rng import Rng
     from fastdp.units.ticks import Ticks
 
-KEYS = ("nulls", "null_label", "nan", "out_of_domain")
+KEYS = ("nulls", "null_label", "nan", "out_of_domain", "aliases", "fold_case", "items")
 UNIFORM = "uniform"
 """An undeclared category becomes any of the declared ones, drawn uniformly, exactly."""
 
@@ -42,6 +43,10 @@ class Policies:
     domain: Domain | None = None
     filled: Any = None
     """The number that nulls count as, in steps where the column has them."""
+    items: bool = False
+    """Whether a record's value is an element of its list."""
+    spelling: Spelling | None = None
+    """How labels may be spelled; None where they are as they are."""
 
     @classmethod
     def read(
@@ -78,12 +83,15 @@ class Policies:
             raise ParameterError(f'{owner}: null_label is for nulls = "category"')
         lowest = _read_nan(owner, given["nan"], bounds) if "nan" in given else None
         others = _read_others(owner, given["out_of_domain"], domain) if "out_of_domain" in given else None
-        return cls(nulls, label, lowest, others, domain, filled)
+        return cls(
+            nulls, label, lowest, others, domain, filled, _read_items(owner, given), Spelling.read(owner, given, domain)
+        )
 
     @property
     def change_values(self) -> bool:
         """Whether some values are replaced before they are randomized."""
-        return self.lowest is not None or self.nulls in {"category", "value"} or self.others is not None
+        changed = (self.lowest, self.others, self.spelling)
+        return self.nulls in {"category", "value"} or any(one is not None for one in changed)
 
     @property
     def for_mechanism(self) -> Nulls:
@@ -94,6 +102,8 @@ class Policies:
         """Values that the mechanism takes, by these policies; ``rng`` is asked for one slot per value, or never."""
         if self.lowest is not None:
             values = _replace_nan(values, self.lowest)
+        if self.spelling is not None:
+            values = self.spelling.settle(decode(values))
         if self.nulls == "category":
             values = self._fill_nulls(values)
         elif self.nulls == "value":
@@ -104,10 +114,12 @@ class Policies:
         """The type of the values that `settle` gives; refused if it cannot hold a label that others count as."""
         import pyarrow as pa
 
-        if self.lowest is None and self.others is None and self.nulls != "category":
+        if self.lowest is None and self.others is None and self.nulls != "category" and self.spelling is None:
             return kind
         plain = decoded_type(kind)
         if self.lowest is not None and pa.types.is_floating(plain):
+            kind = plain
+        if self.spelling is not None and self._is_of_domain(plain):
             kind = plain
         if self.nulls == "value" and _is_number(plain):
             _scalar(self.filled, plain)
@@ -149,6 +161,12 @@ class Policies:
             return pc.if_else(declared, plain, _scalar(self.others, plain.type))
         return pc.if_else(declared, plain, label_codes(drawn, self.domain, plain.type))
 
+    def undeclared(self, values: pa.Array) -> pa.Array | None:
+        """Which values are no label of the domain; None where the mechanism does not take their type."""
+        import pyarrow.compute as pc
+
+        return pc.invert(self._declared(values)) if self._is_of_domain(values.type) else None
+
     def _declared(self, values: pa.Array) -> pa.Array:
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -162,6 +180,10 @@ class Policies:
             return pc.is_in(values, pa.array(labels, values.type))
         info = _limits(values.type)
         return pc.is_in(values, pa.array([label for label in labels if info.min <= label <= info.max], values.type))
+
+
+def _read_items(owner: str, given: Mapping[str, Any]) -> bool:
+    return "items" in given and validation.one_of(owner, "items", given["items"], ("one",)) == "one"
 
 
 def has_label(domain: Domain, label: object) -> bool:

@@ -14,13 +14,16 @@ from fastdp.mechanisms.registry import Takes, rows
 from fastdp.validation import unknown
 
 COMMON = {
-    "numbers": ("bounds", "unit", "step", "nulls", "nan"),
-    "bounded": ("bounds", "nulls", "nan"),
-    "categories": ("domain", "nulls", "null_label", "out_of_domain"),
+    "numbers": ("bounds", "unit", "step", "nulls", "nan", "items"),
+    "bounded": ("bounds", "nulls", "nan", "items"),
+    "categories": (
+        "domain", "domain_file", "domain_column", "aliases", "fold_case",
+        "nulls", "null_label", "out_of_domain", "items",
+    ),
     "codes": ("unit", "nulls", "null_label", "out_of_domain"),
-    "truths": ("nulls", "null_label"),
-}
-STRUCTURED = ("bounds", "domain", "shape", "distance", "prior", "loss")
+    "truths": ("nulls", "null_label", "items"),
+}  # fmt: skip
+STRUCTURED = ("bounds", "domain", "shape", "distance", "prior", "loss", "aliases")
 """Keys whose values have parts."""
 PLAIN = frozenset({bool, int, float, str})
 DEEPEST = 16

@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
@@ -63,15 +64,17 @@ class QuantileNoise:
     """The exponential mechanism for each of several quantiles; those of one level share its epsilon."""
 
     epsilon: Fraction
-    """Of one level."""
+    """Of one level, in one group."""
     levels: int
     unit: Unit
+    groups: int | None = None
+    """Groups of one unit, where each group has its own quantiles; None for those of all rows."""
 
     @classmethod
-    def of(cls, spend: Spend, count: int, unit: Unit) -> QuantileNoise:
-        """Of a part of the budget; rho is epsilon**2 / 8 for each level."""
+    def of(cls, spend: Spend, count: int, unit: Unit, groups: int | None = None) -> QuantileNoise:
+        """Of a part of the budget; rho is epsilon**2 / 8 for each level of each group of a unit."""
         levels = depth(count)
-        return cls(spend.as_epsilon(rho_of=Fraction(1, 8), times=levels), levels, unit)
+        return cls(spend.as_epsilon(rho_of=Fraction(1, 8), times=levels * (groups or 1)), levels, unit, groups)
 
     def law(self, quantile: Fraction) -> SelectionLaw:
         """The law of one choice, per unit of its score (denominator * rows)."""
@@ -79,21 +82,53 @@ class QuantileNoise:
 
     def sensitivity(self, quantile: Fraction) -> int:
         """Of the score. A replaced row leaves one range and enters another, unless there is but one."""
-        if self.levels == 1 or self.unit.neighbours == "add/remove":
-            return self.unit.rank(quantile.numerator, quantile.denominator)
-        return 2 * self.unit.rows * max(quantile.numerator, quantile.denominator - quantile.numerator)
+        alone = self.levels == 1 and self.groups is None
+        sensitivity = self.unit.rank if alone else self.unit.nested_rank
+        return sensitivity(quantile.numerator, quantile.denominator)
 
     def cost(self, *, pure: bool) -> Spend:
         """What all levels cost, the rounding of weights included."""
         margin = Fraction(1, 1 << 120)
-        one = self.epsilon + margin
-        return Spend(epsilon=self.levels * one) if pure else Spend(rho=self.levels * one**2 / 8)
+        one, times = self.epsilon + margin, self.levels * (self.groups or 1)
+        return Spend(epsilon=times * one) if pure else Spend(rho=times * one**2 / 8)
 
     def rank_error(self, quantile: Fraction, width: int, level: float) -> float:
         """By how many rows a rank is off at most, at this level, whatever the data: the union over candidates."""
         law = self.law(quantile)
         scores = math.log((width + 1) / (1 - level)) / float(law.rate.exact)
         return scores / quantile.denominator
+
+
+class Ranked(Protocol):
+    """Rows in order, by rank."""
+
+    size: int
+
+    def gather(self, ranges: Sequence[tuple[float, float]]) -> None:
+        """Make ready what lies between these ranks."""
+
+    def window(self, low: float, high: float) -> tuple[int, np.ndarray, int, int]:
+        """Rows below the candidates with these ranks, their sorted steps, and the first and last such candidate."""
+
+
+class SortedRows:
+    """The sorted steps of a few rows, from 0 to ``width``."""
+
+    def __init__(self, steps: np.ndarray, width: int) -> None:
+        self._sorted, self._width, self.size = steps, width, steps.size
+
+    def gather(self, ranges: Sequence[tuple[float, float]]) -> None:
+        """All of them are."""
+
+    def window(self, low: float, high: float) -> tuple[int, np.ndarray, int, int]:
+        """See `Ranked`."""
+        first, last = 0, self._width
+        if low >= 1:
+            first = int(self._sorted[min(math.floor(low), self.size) - 1])
+        if math.ceil(high) < self.size:
+            last = int(self._sorted[max(0, math.ceil(high))])
+        below, above = np.searchsorted(self._sorted, [first, last + 1])
+        return int(below), self._sorted[below:above], first, last
 
 
 class OrderStatistics:
@@ -145,7 +180,7 @@ class OrderStatistics:
 
 
 def draw_quantiles(
-    rows: OrderStatistics, quantiles: Sequence[Fraction], noise: QuantileNoise, width: int, rng: Rng
+    rows: Ranked, quantiles: Sequence[Fraction], noise: QuantileNoise, width: int, rng: Rng
 ) -> np.ndarray:
     """One step per quantile, in ascending order."""
     found = np.zeros(len(quantiles), np.int64)
@@ -167,7 +202,7 @@ class _Range:
 
 
 def _recurse(
-    rows: OrderStatistics, wanted: list[tuple[int, Fraction]], ends: tuple[Fraction, Fraction], part: _Range,
+    rows: Ranked, wanted: list[tuple[int, Fraction]], ends: tuple[Fraction, Fraction], part: _Range,
     noise: QuantileNoise, width: int, rng: Rng, found: np.ndarray,
 ) -> None:  # fmt: skip
     """The middle one of the wanted quantiles, then those below from the rows below it, and those above."""
@@ -192,7 +227,7 @@ def _reach(noise: QuantileNoise, width: int, quantile: Fraction) -> float:
 
 
 def draw_brackets(
-    rows: OrderStatistics, quantiles: Sequence[Fraction], noise: QuantileNoise, width: int, rng: Rng, level: float
+    rows: Ranked, quantiles: Sequence[Fraction], noise: QuantileNoise, width: int, rng: Rng, level: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Each quantile, and candidates below and above it that have it between them at ``level``: three choices each.
 
@@ -211,7 +246,7 @@ def draw_brackets(
 
 
 def draw_one(
-    rows: OrderStatistics, quantile: Fraction, part: _Range, noise: QuantileNoise, width: int, integers: Integers,
+    rows: Ranked, quantile: Fraction, part: _Range, noise: QuantileNoise, width: int, integers: Integers,
     *, offset: int = 0, has_ends: bool = False,
 ) -> tuple[int, int]:  # fmt: skip
     """One candidate of a range, and how many rows of the whole order lie below the split at it.

@@ -225,9 +225,10 @@ def group_by(
     max_rows: int | None = None,
     bound: Bound | None = None,
     neighbours: Neighbours = "add/remove",
+    interval: float | None = None,
     rng: Rng | None = None,
 ) -> Answers:
-    """Counts, sums, means and variances of each group.
+    """Counts, sums, means, variances, quantiles and distinct values of each group.
 
     Parameters
     ----------
@@ -245,6 +246,8 @@ def group_by(
         The budget.
     person, max_groups, max_rows, bound, neighbours
         The unit: see `Unit`.
+    interval
+        The level of intervals of quantiles, for which two more are drawn around each.
     rng
         Where randomness comes from; a fresh stream by default.
 
@@ -256,7 +259,7 @@ def group_by(
     ['city', 'n']
     """
     names = [by] if isinstance(by, str) else list(by)
-    query = {"name": "groups", "group_by": names, "keys": keys, "answers": answers}
+    query = {"name": "groups", "group_by": names, "keys": keys, "answers": answers, "interval": interval}
     columns: dict[str, dict[str, Any]] = {name: {"bounds": value} for name, value in (bounds or {}).items()}
     for name, policy in (nulls or {}).items():
         columns.setdefault(name, {})["nulls"] = policy

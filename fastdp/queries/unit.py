@@ -224,9 +224,27 @@ class Unit:
         cells = math.prod(sizes)
         return Sensitivity(math.isqrt(squared * cells) + 1 if squared else 0, squared, largest * self.rows, cells)
 
+    def cells(self, count: int) -> Sensitivity:
+        """How far one unit moves the counts of a marginal's cells: all of its rows may be in one of them."""
+        twice = 1 if self.neighbours == "add/remove" else 2  # all counts are >= 0: squares of two units add up
+        return Sensitivity(twice * self.rows, twice * self.rows**2, self.rows, min(twice * self.rows, count))
+
+    def distances(self, count: int, steps: int) -> Sensitivity:
+        """How far one unit moves the L1 distances of several marginals' cells from public ones, ``steps`` to a row."""
+        each = (1 if self.neighbours == "add/remove" else 2) * self.rows * steps
+        return Sensitivity(count * each, count * each**2, each, count)
+
     def selected(self, groups: int) -> int:
         """Keys whose number of persons one unit changes by 1, at the most."""
         return groups if self.neighbours == "add/remove" else 2 * groups
+
+    def nested_rank(self, numerator: int, denominator: int) -> int:
+        """The same where rows fall in groups or ranges of which each answers for itself.
+
+        Under replace a unit leaves some of them and enters others: each then pays half, by twice the sensitivity.
+        """
+        once = self.rows * max(numerator, denominator - numerator)
+        return once if self.neighbours == "add/remove" else 2 * once
 
     def rank(self, numerator: int, denominator: int) -> int:
         """How far one unit moves the score ``denominator * below - numerator * all`` of a quantile.

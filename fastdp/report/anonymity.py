@@ -25,7 +25,7 @@ SHOW = 10
 
 def classes_page(found: Classes, risk: Risk, *, show: int = SHOW, failed: Sequence[str] = ()) -> str:
     """The page of an audit."""
-    said = leaks(found, show)
+    stated = leaks(found, show)
     return make_page(
         "What the classes of a table give away",
         *[paragraph(f"Failed: {one}.", "loud") for one in failed],
@@ -36,7 +36,7 @@ def classes_page(found: Classes, risk: Risk, *, show: int = SHOW, failed: Sequen
         ),
         *_models(found, risk, show),
         heading("What it still leaks"),
-        *[paragraph(one) for one in said or ["Nothing was found that these models know of."]],
+        *[paragraph(one) for one in stated or ["Nothing was found that these models know of."]],
         *_charts(found, show),
     )
 

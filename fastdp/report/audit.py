@@ -22,9 +22,9 @@ FIRST, SECOND, EVENT = "#2060a0", "#c07020", "#f6e3b4"
 def audit_page(found: EpsilonAudit) -> str:
     """The whole page, self-contained."""
     at = f" at delta {found.delta:g}" if found.delta else ""
-    said = f"Proven: epsilon is at least {digits_down(found.epsilon)}{at}, with confidence 1 - {1 - found.level:.2g}."
+    stated = f"Proven: epsilon is at least {digits_down(found.epsilon)}{at}, with confidence 1 - {1 - found.level:.2g}."
     claimed = "" if found.claimed is None else f" Claimed: {digits_up(found.claimed)}. The claim is {found.verdict}."
-    parts = [paragraph(said + claimed, "loud" if found.is_refuted else "calm")]
+    parts = [paragraph(stated + claimed, "loud" if found.is_refuted else "calm")]
     if found.unsafe:
         parts.append(paragraph("Drawn with a fixed seed."))
     low, high = found.witness.limits

@@ -34,9 +34,9 @@ def dot_chart(
     for row, (name, value, down, up) in enumerate(zip(names, values, low, high, strict=True)):
         y, known = 20 + ROW * (row + 0.5), not np.isnan(value)
         paint = colour(row) if known else "#bbbbbb"
-        said = f"{name}: " + (f"{value:.3f} [{down:.3f}, {up:.3f}]" if known else "cannot be told")
+        stated = f"{name}: " + (f"{value:.3f} [{down:.3f}, {up:.3f}]" if known else "cannot be told")
         parts += [
-            f"<g><title>{escape(said)}</title>",
+            f"<g><title>{escape(stated)}</title>",
             f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{escape(shorten(name))}</text>',
             f'<line x1="{x(down):.1f}" x2="{x(up):.1f}" y1="{y:.1f}" y2="{y:.1f}" stroke="{paint}" stroke-width="3"/>',
         ]

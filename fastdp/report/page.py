@@ -20,6 +20,7 @@ figcaption { font-size: .85em; color: #444; } figcaption b { display: block; col
 .scale img { height: 12px; width: 256px; border: 1px solid #999; }
 .charts { display: flex; flex-wrap: wrap; gap: 14px; }
 .charts svg { width: 460px; max-width: 100%; font: 11px system-ui, sans-serif; }
+.wide { overflow-x: auto; }
 svg .grid { stroke: #ddd; } svg .mark { stroke: #999; stroke-dasharray: 4 3; }
 table { border-collapse: collapse; margin: 1em 0; }
 td, th { border: 1px solid #ccc; padding: 3px 9px; text-align: left; }

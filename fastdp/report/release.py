@@ -48,11 +48,11 @@ def _answer(answer: Answer, level: float) -> list[str]:
          f"{high[i]:,.6g}" if known else ""]
         for i in order
     ]  # fmt: skip
-    said = paragraph(f"{visible_text(answer.name)} (costs {in_words(answer.privacy)})")
+    stated = paragraph(f"{visible_text(answer.name)} (costs {in_words(answer.privacy)})")
     left = answer.values.size - order.size
     more = [paragraph(f"and {left:,} more groups")] if left else []
     listed = table(["group", "value", f"{100 * level:g} % from", "to"], rows)
-    return [said, chart(names, answer.values, low, high, order), listed, *more]
+    return [stated, chart(names, answer.values, low, high, order), listed, *more]
 
 
 def chart(names: list[str], values: np.ndarray, low: np.ndarray, high: np.ndarray, order: np.ndarray) -> str:

@@ -127,7 +127,7 @@ def _curve(found: Survey) -> list[str]:
     unit, points = found.grid.unit, curve.points
     places = [point.epsilon * found.grid.cell for point in points]
     names = [f"{place:.3g}" for place in places]
-    marked = min(range(len(places)), key=lambda k: abs(points[k].epsilon - found.mechanism.epsilon))
+    marked = min(range(len(places)), key=lambda k: abs(points[k].epsilon - float(found.mechanism.epsilon)))
     across = f"epsilon per {found.grid.cell:g} {unit}"
     charts = [
         line_chart(

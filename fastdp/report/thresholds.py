@@ -72,10 +72,10 @@ SCRIPT = """
   }
   function slide(i) {
     const slider = document.getElementById("slider-" + i), place = Number(slider.value);
-    const said = place === count ? "nobody" : "from " + data.edges[place];
+    const stated = place === count ? "nobody" : "from " + data.edges[place];
     chances[i] = chances[i].map((_, k) => (k >= place ? 1 : 0));
-    slider.setAttribute("aria-valuetext", said);
-    document.getElementById("threshold-" + i).textContent = said;
+    slider.setAttribute("aria-valuetext", stated);
+    document.getElementById("threshold-" + i).textContent = stated;
   }
   function preset(name) {
     const policy = data.policies[name];

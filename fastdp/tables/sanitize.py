@@ -10,6 +10,7 @@ from fastdp.errors import ParameterError
 from fastdp.io.base import Progress
 from fastdp.io.memory import TableSink
 from fastdp.plans.plan import Plan
+from fastdp.random.job import JobKey
 from fastdp.random.rng import Rng, resolve
 from fastdp.tables.sanitizing.job import Job
 from fastdp.typing import TableSource
@@ -24,6 +25,7 @@ def sanitize(
     output: str | os.PathLike[str] | None = None,
     *,
     rng: Rng | None = None,
+    key: JobKey | None = None,
     shuffle: bool = False,
     receipt: str | os.PathLike[str] | None = None,
     input_format: str | None = None,
@@ -57,8 +59,10 @@ def sanitize(
     data, by the largest of their own batches. ``shuffle`` releases the rows in a uniformly random order, which hides
     what a sorted input would tell; rows that exceed memory wait in nameless temporary files beside the output.
 
-    The guarantee is ``plan.privacy``, for one record replaced by another. Results depend on the key of ``rng`` alone,
-    not on batches, threads or formats; without one, the operating system keys the job.
+    The guarantee is ``plan.privacy``, for one record replaced by another. Noise is bound to the job's key, the plan and
+    where the rows are: the row groups of a Parquet file, each file of a folder, else the table as a whole. The same
+    ``key`` gives the same bytes again, on any engine and whatever the batches, threads and retries; rows that are
+    elsewhere, or others, get independent noise. Without a key or ``rng``, the operating system keys the job.
 
     The release is paid from its ledger before a record is read. What does not fit is refused, and nothing is released.
     What was spent stays spent, whatever happens afterwards. The receipt names the entry.
@@ -72,7 +76,10 @@ def sanitize(
     output
         The path to write; without one the sanitized table is returned.
     rng
-        The source of noise.
+        The source of noise, in tests: a stream that keys this job and is then advanced.
+    key
+        The `JobKey` of the job, to repeat it byte by byte, which a ledger is then not charged for again. One key is for
+        one plan and one snapshot of the table.
     shuffle
         Release the rows in a uniformly random order.
     receipt
@@ -97,15 +104,26 @@ def sanitize(
     >>> sanitize(pa.table({"name": ["Ann", "Bob"], "ill": [True, False]}), plan).column_names
     ['ill']
     """
-    chosen = Rng() if rng is None else resolve("sanitize", rng)
+    chosen = read_key("sanitize", key, rng)
     job = Job(source, plan, batch_rows=batch_rows, input_format=input_format, shuffle=shuffle)
     if output is None:
         if receipt is not None or output_format is not None:
             raise ParameterError("sanitize: receipt and output_format are for an output; name one")
-        job.pay(ledger, chosen, name=name, records=records)
+        job.pay(ledger, chosen, name=name, records=records, repeatable=key is not None)
         sink = TableSink(job.schema)
         job.run(sink, chosen, progress)
         return same_kind(sink.table, source)
     opened = job.open_output(output, receipt=receipt, output_format=output_format, force=force)
-    job.pay(ledger, chosen, opened, name=name, records=records)
+    job.pay(ledger, chosen, opened, name=name, records=records, repeatable=key is not None)
     return job.write(opened, chosen, progress)
+
+
+def read_key(owner: str, key: JobKey | None, rng: Rng | None) -> JobKey:
+    """The given key, or one of the stream's, or of the operating system's."""
+    if key is None:
+        return JobKey.derived(None if rng is None else resolve(owner, rng))
+    if rng is not None:
+        raise ParameterError(f"{owner}: give a key or an rng, not both")
+    if not isinstance(key, JobKey):
+        raise ParameterError(f"{owner}: key must be a fastdp.JobKey, got {type(key).__name__}")
+    return key

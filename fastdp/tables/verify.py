@@ -15,6 +15,7 @@ from fastdp.errors import FastDPError, InputCorruptError, LedgerCorruptError, Pa
 from fastdp.io.digests import digest_of
 from fastdp.io.open import open_source
 from fastdp.io.sinks import receipt_path
+from fastdp.plans.documents.earlier import read_stated
 from fastdp.plans.guarantee import describe_guarantee
 from fastdp.plans.plan import Plan
 from fastdp.tables.sanitizing.receipt_lookup import own_receipt
@@ -108,10 +109,10 @@ def _read(path: Path) -> bytes:
 def _parse(path: Path, text: bytes) -> dict[str, Any]:
     try:
         stated: dict[str, Any] = json.loads(text)
-        Plan(**stated["plan"])
+        read_stated(stated["plan"])
         for key in ("guarantee", "generator", "order", "rows"):
             stated[key]
-    except (ValueError, KeyError, TypeError, RecursionError, FastDPError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, FastDPError):
         raise InputCorruptError(f"{OWNER}: {str(path)!r} is no receipt that this version can read") from None
     return stated
 
@@ -166,10 +167,10 @@ def _compare_content(path: Path, stated: Mapping[str, Any]) -> Iterator[Check]:
 
 def _compare_plan(stated: Mapping[str, Any], given: Any) -> Iterator[Check]:
     """The plan of the receipt against its own digest, its guarantee, and the plan that was given."""
-    plan = Plan(**stated["plan"])
+    plan = read_stated(stated["plan"])
     release = stated.get("release") or {}
     if "plan" in release:
-        same = digest(plan.to_dict()) == release["plan"]
+        same = digest(stated["plan"]) == release["plan"]
         yield Check(
             "plan's digest", same, release["plan"][:16] + "..." if same else "is not that of the receipt's plan"
         )

@@ -42,6 +42,15 @@ def parse_rate(owner: str, name: str, text: str) -> float:
     return _parse(owner, name, text, -1, "an epsilon per length such as 'ln(2)/100m' or '2/km'")
 
 
+def read_rate(owner: str, epsilon: object, unit: str) -> object:
+    """An epsilon per unit: a text such as ``ln(2)/200m`` in that unit, anything else as it is.
+
+    >>> read_rate("PlanarLaplace", "ln(2)/200m", "km") == math.log(2) / 200 * 1000
+    True
+    """
+    return parse_rate(owner, "epsilon", epsilon) * METRES[unit] if isinstance(epsilon, str) else epsilon
+
+
 def _parse(owner: str, name: str, text: str, power: int, kind: str) -> float:
     wrong = ParameterError(f"{owner}: {name} must be {kind}, got {shown(text)}")
     if not isinstance(text, str) or len(text) > _LONGEST:

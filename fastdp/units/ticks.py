@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -187,8 +188,14 @@ class Ticks:
             return "beyond the calendar"
         return day if self.kind == "date" or not rest else f"{day}T{clock}" + ("Z" if self.aware else "")
 
-    def result_type(self, owner: str, kind: pa.DataType, bounds: tuple[int, int] | None) -> pa.DataType:
-        """The type of reports of a column: its own; refused if it is of another kind, or cannot hold the bounds."""
+    def result_type(
+        self, owner: str, kind: pa.DataType, bounds: tuple[int, int] | None, reach: int | None = None
+    ) -> pa.DataType:
+        """The type of reports of a column: its own; refused if it is of another kind, or cannot hold the bounds.
+
+        Where reports may lie up to ``reach`` steps beyond the bounds, it is widened to hold them: decimals by more
+        digits, dates and timestamps by a coarser unit.
+        """
         plain = plain_type(kind)
         if not self._takes(plain):
             raise SchemaError(
@@ -206,7 +213,16 @@ class Ticks:
             raise SchemaError(
                 f"{owner}: arrow type {plain} cannot hold the declared bounds; convert it to a wider type"
             )
-        return plain
+        if reach is None or bounds is None:
+            return plain
+        for wide in _wider(plain):
+            times, parts = self._ratio(owner, wide)
+            low, high = _limits(wide)
+            if low <= (bounds[0] - reach) * parts // times and (bounds[1] + reach) * parts // times <= high:
+                return wide
+        raise SchemaError(
+            f'{owner}: reports beyond the bounds do not fit arrow type {plain} or a wider one; say boundary = "clamp"'
+        )
 
     def _takes(self, kind: pa.DataType) -> bool:
         import pyarrow as pa
@@ -274,6 +290,24 @@ def _unit(kind: pa.DataType) -> Fraction:
     if pa.types.is_date32(kind):
         return Fraction(DAY)
     return Fraction(10**6 if pa.types.is_date64(kind) else _ARROW_UNITS[kind.unit])
+
+
+def _wider(kind: pa.DataType) -> Iterator[pa.DataType]:
+    """The type itself, and those that hold more of the same kind."""
+    import pyarrow as pa
+
+    yield kind
+    if pa.types.is_decimal(kind):
+        widths = [(9, getattr(pa, "decimal32", None)), (18, getattr(pa, "decimal64", None)), (38, pa.decimal128)]
+        for most, make in widths if kind.bit_width < 256 else [(76, pa.decimal256)]:
+            if make is not None and most > kind.precision and make(most, 0).bit_width >= kind.bit_width:
+                yield from (make(digits, kind.scale) for digits in range(kind.precision + 1, most + 1))
+    elif pa.types.is_date32(kind):
+        yield pa.date64()
+    elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        for unit in ("us", "ms", "s"):
+            if _ARROW_UNITS[unit] > _ARROW_UNITS[kind.unit]:
+                yield pa.timestamp(unit, kind.tz) if pa.types.is_timestamp(kind) else pa.duration(unit)
 
 
 def _limits(kind: pa.DataType) -> tuple[int, int]:

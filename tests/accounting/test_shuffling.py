@@ -108,13 +108,13 @@ def test_unshuffled_and_kept__are_refused():
 
 def test_receipts__say_whether_the_order_was_drawn():
     plan = fd.Plan(columns={"smokes": {"mechanism": "krr", "epsilon": 1.0, "domain": ["no", "yes"]}})
-    from fastdp.random.rng import Rng
+    from fastdp.random.job import JobKey
     from fastdp.tables.sanitizing.receipt import Receipt
 
-    rng = Rng.unsafe_seed(1)
+    key = JobKey.derived(fd.Rng.unsafe_seed(1))
     with pytest.raises(fd.ParameterError, match="shuffle=True"):
-        fd.shuffled(Receipt.of(plan, 1000, rng))
-    drawn = fd.shuffled(Receipt.of(plan, 1000, rng, shuffled=True))
+        fd.shuffled(Receipt.of(plan, 1000, key))
+    drawn = fd.shuffled(Receipt.of(plan, 1000, key, shuffled=True))
     assert drawn.n == 1000
     assert drawn.epsilon(delta=1e-6).upper < 1.0
 

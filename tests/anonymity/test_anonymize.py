@@ -75,6 +75,26 @@ def test_output__meets_what_was_asked(asked):
         assert outside.beta <= asked["beta"]
 
 
+@pytest.mark.parametrize(
+    "asked", [{"l": 3}, {"t": 0.35}, {"method": "mondrian", "l": 2}, {"method": "mondrian", "t": 0.3}]
+)
+def test_several_sensitive_columns__each_meet_what_was_asked(asked):
+    """Counted from outside; what one column alone leads to does not do for the other."""
+    table = people(1500).append_column("job", pa.array(np.random.default_rng(5).choice(list("pqrs"), 1500)))
+    usual = {"quasi": QUASI, "k": 5, "drop": ["name"], "keep": ["income"], **asked}
+    made = fd.anonymize(table, sensitive=["ill", "job"], **usual)
+    outside = fd.anonymity.classes(made.table, list(QUASI), ["ill", "job"])
+    alone = fd.anonymize(table.drop_columns("job"), sensitive="ill", **usual)
+    for name in ("ill", "job"):
+        if "t" in asked:
+            assert outside.t(sensitive=name) <= asked["t"] + 1e-9
+        else:
+            assert outside.l(sensitive=name) >= asked["l"]
+    assert made.loss >= alone.loss - 1e-12
+    assert made.certificate.to_dict()["sensitive"] == ["ill", "job"]
+    assert made.classes.figures()["sensitive"].keys() == {"ill", "job"}
+
+
 def test_rows__keep_their_order_and_their_other_columns():
     made, table = anonymize(suppress=0.0), people()
     for name in ("ill", "income"):

@@ -127,6 +127,20 @@ def test_hashed__is_direct(monkeypatch, expected, limit):
     same(classes(random_table(), QUASI, ["ill", "score"]), expected)
 
 
+@pytest.mark.parametrize("late", [3, 200])
+def test_bytes__beyond_those_of_the_first_rows_are_counted(late):
+    """Sizes of columns of bytes are guessed from their first rows; a larger value after them changes nothing else."""
+    rng = np.random.default_rng(2)
+    table = {name: rng.integers(0, 3, 70_000).astype(np.uint8) for name in "abs"}
+    table["a"][-1] = table["s"][-2] = late
+    found = classes(table, ["a", "b"], ["s"])
+    wide = classes({name: column.astype(np.int64) for name, column in table.items()}, ["a", "b"], ["s"])
+    assert found.to_dict() == wide.to_dict()
+    assert (found + found).k == 2 * wide.k
+    assert np.array_equal(found.below(2), wide.below(2))
+    assert found.below(2).sum() == 1
+
+
 @pytest.mark.parametrize("columns", [1, 2, 3, 9])
 def test_keys__of_any_size(columns):
     """Nine columns of 64 bits each: classes are numbered on the way."""

@@ -207,6 +207,39 @@ class TestTables:
         found = fd.attacks.composition({"age": ages}, {"weight": weights})
         assert (found.success, found.details["k"], found.details["k_joined"]) == (1.0, [2, 2], 1)
 
+    def test_linkage__attacks_a_release_of_the_callers(self):
+        """Coarser ages are linked as well as they can be, by coarsening the register; private reports are not."""
+        people = self.people(5000)
+
+        def coarse(table):
+            return {"zip": table["zip"], "age": np.asarray(table["age"]) // 10, "sex": table["sex"]}
+
+        def private(table):
+            return {
+                name: fd.KRR(epsilon=1 / 3, domain=500).randomize(np.asarray(table[name]))
+                for name in table.column_names
+            }
+
+        on = ["zip", "age", "sex"]
+        exact = fd.attacks.linkage(lambda table: table, people, on=on, records=people)
+        assert exact.success == fd.attacks.linkage(people, people, on=on).success > 0.9
+        assert 0.4 < fd.attacks.linkage(coarse, people, on=on, records=people).success < exact.success - 0.1
+        assert fd.attacks.linkage(private, people, on=on, records=people).success < 0.01
+        with pytest.raises(fd.ParameterError, match="one row for each"):
+            fd.attacks.linkage(lambda table: table.slice(1), people, on=on, records=people)
+
+    def test_composition__attacks_a_release_of_the_callers(self):
+        n = 3000
+        tables = [{"a": SOURCE.permutation(np.arange(n) // 40)}, {"b": SOURCE.permutation(np.arange(n) // 40)}]
+
+        def private(table):
+            name = table.column_names[0]
+            return {name: fd.KRR(epsilon=0.5, domain=n // 40).randomize(np.asarray(table[name]))}
+
+        exact = fd.attacks.composition(*tables)
+        assert fd.attacks.composition(*tables, release=lambda table: table).success == exact.success > 0.4
+        assert fd.attacks.composition(*tables, release=private).success < 0.01
+
     def test_composition__of_independent_classes_is_on_theory(self):
         n = 10_000
         first, second = (SOURCE.permutation(np.arange(n) // size) for size in (50, 80))
@@ -268,6 +301,31 @@ class TestSparse:
         private = {**release, "item": fd.KRR(epsilon=1.0, domain=1500).randomize(release["item"])}
         assert fd.attacks.similarity(private, release).success < 0.05
 
+    def test_similarity__attacks_a_release_of_the_callers(self):
+        ratings = self.ratings(500)
+
+        def private(table):
+            items = fd.KRR(epsilon=1.0, domain=1500).randomize(np.asarray(table["item"]))
+            return {"person": table["person"], "item": items}
+
+        assert fd.attacks.similarity(lambda table: table, ratings, records=ratings).success > 0.9
+        assert fd.attacks.similarity(private, ratings, records=ratings).success < 0.05
+        with pytest.raises(fd.ParameterError, match="records"):
+            fd.attacks.similarity(private, ratings)
+
+    def test_topology__attacks_a_release_of_the_callers(self):
+        edges = np.unique(np.sort(SOURCE.integers(0, 2000, (10_000, 2)), axis=1), axis=0)
+
+        def private(true):
+            return fd.KRR(epsilon=0.5, domain=2000).randomize(true.ravel()).reshape(-1, 2)
+
+        def thinned(true):
+            return true[SOURCE.random(len(true)) < 0.9]
+
+        assert fd.attacks.topology(lambda true: true, records=edges).success > 0.9
+        assert fd.attacks.topology(thinned, records=edges).success < 0.5
+        assert fd.attacks.topology(private, records=edges).success < 0.01
+
     def test_topology__names_nodes_by_their_neighbourhood(self):
         edges = np.unique(np.sort(SOURCE.integers(0, 3000, (15_000, 2)), axis=1), axis=0)
         edges = edges[edges[:, 0] != edges[:, 1]]
@@ -286,6 +344,25 @@ class TestSparse:
         keyed = [hmac.new(b"secret", plate.encode(), "md5").hexdigest() for plate in plates]
         assert fd.attacks.dictionary(keyed, "9A99").success == 0.0
         assert fd.attacks.dictionary(hidden, plates[:1]).success >= 1 / 500
+
+    def test_dictionary__attacks_a_release_of_the_callers(self):
+        """Hashes without a key, with one, and of reports of k-RR, of which few are true."""
+        plates = [f"{SOURCE.integers(10)}{chr(65 + SOURCE.integers(26))}{SOURCE.integers(100):02d}" for _ in range(300)]
+        every = [f"{i}{chr(65 + j)}{k:02d}" for i in range(10) for j in range(26) for k in range(100)]
+        krr = fd.KRR(epsilon=1.0, domain=every)
+
+        def hashed(texts):
+            return [hashlib.md5(str(text).encode()).hexdigest() for text in texts]
+
+        assert fd.attacks.dictionary(hashed, "9A99", records=plates).success == 1.0
+        keyed = fd.attacks.dictionary(
+            lambda texts: [hmac.new(b"key", str(text).encode(), "md5").hexdigest() for text in texts], "9A99",
+            records=plates,
+        )  # fmt: skip
+        assert keyed.success == 0.0
+        private = fd.attacks.dictionary(lambda texts: hashed(krr.randomize(texts)), "9A99", records=plates)
+        assert private.success < 0.02
+        assert private.details["undone"] > 250  # the hashes are undone, and are not true
 
     @pytest.mark.parametrize("pattern", ["", "99999999999"])
     def test_patterns__are_checked(self, pattern):

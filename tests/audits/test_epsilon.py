@@ -101,7 +101,7 @@ def test_scale__one_percent_too_small_is_caught():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("library", ["diffprivlib", "mkl_random", "pydp"])
+@pytest.mark.parametrize("library", ["diffprivlib", "mkl_random", "pydp", "multi_freq_ldpy"])
 def test_other_libraries__are_caught(library):
     module = pytest.importorskip(library)
     if library == "mkl_random":
@@ -112,10 +112,16 @@ def test_other_libraries__are_caught(library):
         noisy = Laplace(epsilon=1.0, sensitivity=1.0)
         draw = lambda x, n: np.array([noisy.randomise(x) for _ in range(n)])  # noqa: E731
         found = audit(draw, 0.0, 1.0, draws=200_000, claimed=1.0, training=20_000)
+    elif library == "multi_freq_ldpy":  # the subset is reported in the order in which it was drawn
+        from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Client
+
+        draw = lambda x, n: np.array([SS_Client(x, 10, 1.0)[0] for _ in range(n)])  # noqa: E731
+        found = audit(draw, 0, 1, draws=20_000, claimed=1.0, training=5_000)
     else:
         from pydp.ml.mechanisms.geometric import Geometric
 
-        noisy = Geometric(epsilon=1.0, sensitivity=1)
+        noisy = Geometric()
+        noisy.set_epsilon(1.0).set_sensitivity(1).set_probability(1 - math.exp(-1.0))
         draw = lambda x, n: np.array([noisy.randomise(x) for _ in range(n)])  # noqa: E731
         found = audit(draw, 0, 1, draws=20_000, claimed=1.0, training=5_000)
     assert found.is_refuted

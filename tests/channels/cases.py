@@ -5,9 +5,10 @@ A new kind joins the contract by being listed here.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -230,4 +231,15 @@ def _cohorts() -> Channel:
     return fd.LocalHashing(epsilon=1.0, domain=11, cohorts=5).channel()
 
 
-CASES = _cases()
+def _once(make: Callable[[], np.ndarray]) -> Callable[[], np.ndarray]:
+    @functools.cache
+    def made() -> np.ndarray:
+        matrix = make()
+        matrix.flags.writeable = False
+        return matrix
+
+    return made
+
+
+CASES = [replace(case, make=functools.cache(case.make), matrix=_once(case.matrix)) for case in _cases()]
+"""Each made once for all tests, which only read."""

@@ -6,6 +6,7 @@ A kernel that is called by a compiled one was compiled with it, and is not loade
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
 import sys
 from collections.abc import Iterator
@@ -14,8 +15,9 @@ from typing import Any
 from numba.core.dispatcher import Dispatcher
 
 import fastdp.kernels
-from fastdp.cli.compiled import jobs
+from fastdp.cli.warmup.compiled import jobs
 from fastdp.kernels.jit import kernel
+from fastdp.kernels.prebuild import SIGNATURES, describe_type
 
 
 def kernels() -> dict[str, Any]:
@@ -56,5 +58,20 @@ def cold(skipped: list[str]) -> list[str]:
     return [name for name, dispatcher in every.items() if id(dispatcher) not in reached]
 
 
+def signatures() -> list[dict[str, Any]]:
+    """Every list of types that the jobs compiled a kernel for, as ``kernels.prebuild`` reads it."""
+    found = []
+    for name, dispatcher in sorted(kernels().items()):
+        for kinds in dispatcher.overloads:
+            described = [describe_type(kind) for kind in kinds]
+            if None not in described:
+                found.append({"kernel": name, "arguments": described})
+    return sorted(found, key=json.dumps)
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--record"]:
+        cold([])
+        SIGNATURES.write_text("[\n" + ",\n".join(json.dumps(one) for one in signatures()) + "\n]\n")
+        sys.exit()
     sys.stdout.write(" ".join([str(len(kernels())), *cold(sys.argv[1:])]))

@@ -193,11 +193,25 @@ class TestDemo:
             assert expected in done.stdout
         assert done.stderr == ""
 
-    def test_demo__as_json_is_json_alone(self):
+    def test_demo__as_json_is_json_alone(self, monkeypatch):
+        monkeypatch.setattr("fastdp.cli.demo._compile", lambda *_, **__: None)  # which the run above has tried
         said = json.loads(call("demo", "--rows", "1e4", "--json").stdout)
         assert said["rows"] == 10_000
         (age,) = [line for line in said["columns"] if line["column"] == "age"]
         assert abs(age["restored"] - age["truth"]) < 4 * age["within"]
+        asked = {(line["question"], line["of"]): line for line in said["answers"]}
+        assert len(asked) == 7
+        for line in asked.values():
+            room = 4 * (line["high"] - line["low"]) + 1
+            assert line["low"] - room <= line["truth"] <= line["high"] + room
+
+    def test_demo__answers_three_questions_and_shows_what_is_left(self, demo):
+        """The ledger holds both releases, and what it says is left is what they leave."""
+        done, kept = demo
+        for expected in ("people with", "mean of", "median of", "95 % interval", "remains"):
+            assert expected in done.stdout
+        entries = [entry for entry in fastdp.Ledger(kept / "people.ledger").entries() if entry.kind == "spend"]
+        assert [entry.body["name"] for entry in entries] == ["demo", "three questions"]
 
     def test_demo__makes_nothing_in_a_dry_run(self, tmp_path):
         done = call("demo", "-n", "--keep", str(tmp_path / "kept"))
@@ -212,8 +226,12 @@ class TestDemo:
             truth, noisy, restored = (float(rows[key][place]) for place in (2, 4, 6))
             assert abs(restored - truth) < 3
             assert abs(noisy - truth) > 10
-        truth, noisy, restored = map(float, rows["income", "mean"][2:5])
-        assert abs(restored - truth) < 6000 < abs(noisy - truth)
+        truth, noisy, restored = map(float, rows["weight", "mean"][2:5])  # reports lie within the bounds
+        assert abs(restored - truth) < 3
+        assert abs(noisy - truth) > 10
+        truth, noisy, restored = map(float, rows["income", "mean"][2:5])  # open: reports are right on average
+        assert abs(restored - truth) < 6000
+        assert noisy == restored
 
     def test_demo__keeps_its_files_if_asked_and_writes_over_none(self, demo):
         _, kept = demo
@@ -242,7 +260,7 @@ def test_warmup__names_kernels_without_compiling_them(monkeypatch):
     named = call("warmup", "--dry-run").stdout.splitlines()
     assert len(named) > 20
     assert json.loads(call("warmup", "-n", "--json").stdout) == {"kernels": named}
-    monkeypatch.setattr("fastdp.cli.compiled.jobs", lambda: [("one", lambda: None)])
+    monkeypatch.setattr("fastdp.cli.warmup.compiled.jobs", lambda: [("one", lambda: None)])
     assert json.loads(call("warmup", "--json", "-q").stdout)["kernels"] == ["one"]
 
 

@@ -30,6 +30,13 @@ bounds = [0, 100000]
 [[queries]]
 answers = ["count", "mean(income)"]
 """
+SYNTH = """
+[budget]
+epsilon = 1.0
+[columns]
+age = { bins = 4, bounds = [0, 120] }
+income = { bins = 3, bounds = [0, 200000], nulls = true }
+"""
 
 
 @pytest.fixture
@@ -38,6 +45,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "plan.toml").write_text(PLAN)
     (tmp_path / "anon.toml").write_text(ANONYMOUS)
     (tmp_path / "release.toml").write_text(RELEASE)
+    (tmp_path / "synth.toml").write_text(SYNTH)
     pq.write_table(people(500), "people.parquet")
     source = np.random.default_rng(1)
     places = {"latitude": source.uniform(48.85, 48.88, 500), "longitude": source.uniform(2.32, 2.36, 500)}
@@ -57,8 +65,7 @@ def call(capfd, *words: str) -> str:
 
 GEO = ("geo", "places.parquet", "--region", "48.85,48.88,2.32,2.36", "--cell", "500m", "--epsilon", "2/km")
 CALLS = [
-    ("demo", "--rows", "3000", "--keep", "kept"),
-    ("demo", "--rows", "3000", "--json", "-q"),
+    ("demo", "--rows", "3000", "--keep", "kept", "--json", "-q"),
     ("plan", "init", "people.parquet"),
     ("plan", "check", "plan.toml", "people.parquet"),
     ("plan", "check", "plan.toml", "--json"),
@@ -71,6 +78,8 @@ CALLS = [
     ("release", "init", "people.parquet"),
     ("release", "people.parquet", "-p", "release.toml", "--explain"),
     ("release", "people.parquet", "-p", "release.toml", "-o", "answers.parquet", "--html", "page.html", "--json"),
+    ("synthesize", "people.parquet", "-p", "synth.toml", "--explain"),
+    ("synthesize", "people.parquet", "-p", "synth.toml", "-o", "synthetic.parquet", "--json"),
     ("budget", "create", "people.ledger", "--epsilon", "2"),
     ("audit", "epsilon", "KRR(epsilon=1, domain=4)", "0", "1", "--draws", "1e4", "-o", "audit.html"),
     ("audit", "epsilon", "Geometric(epsilon=1)", "--draws", "1e4", "--seed", "1", "--json"),
@@ -80,10 +89,15 @@ CALLS = [
     ("audit", "anonymity", "people.parquet", "--quasi", "region,age", "-o", "classes.html", "--json"),
     ("anonymize", "people.parquet", "-p", "anon.toml", "-o", "anonymous.parquet"),
     ("bench", "--dry-run"),
+    ("bench", "--readme", "--dry-run"),
+    ("docs", "--help"),
     ("warmup", "--dry-run"),
+    ("doctor",),
+    ("doctor", "--json"),
     *(("completion", shell) for shell in ("bash", "zsh", "fish")),
     ("estimate", "--help"),  # these two on every kind of file below
     ("verify", "--help"),
+    ("report", "--help"),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 import subprocess
 import sys
 import tomllib
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+import fastdp as fd
 from fastdp.cli import main
 from fastdp.plans.plan import Plan
 from tests.patience import PATIENCE
@@ -170,7 +172,7 @@ def test_plan_check__finds_what_does_not_fit(folder):
     )
     done = call("plan", "check", "plan.toml", "people.parquet")
     assert done.exit_code == 3
-    assert "'age'" in done.stderr
+    assert "age: KRR: " in done.stderr
 
 
 @pytest.mark.parametrize("command", [("sanitize",), ("estimate",), ("plan",), ("plan", "init"), ("plan", "check")])
@@ -182,3 +184,39 @@ def test_help__has_examples_and_loads_no_engine(command):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.strip() == "0 True []"
+
+
+def test_key__gives_the_same_bytes_and_is_paid_for_once(folder):
+    """A key that is not there is made, for its owner alone; another one gives other noise, and is paid for."""
+    pq.write_table(pa.table({"ill": [True, False] * 5000}), "people.parquet")
+    (folder / "plan.toml").write_text('[columns.ill]\nmechanism = "randomized_response"\nepsilon = 1.0\n')
+    fd.Ledger.create("people.ledger", epsilon=1000.0)
+    for number, name in enumerate(("one.key", "one.key", "two.key")):
+        done = call(*SANITIZE, "-o", f"{number}.parquet", "--key", name, "--ledger", "people.ledger")
+        assert done.exit_code == 0, done.output
+        if number == 0:
+            paid = fd.Ledger("people.ledger").spent
+            assert stat.S_IMODE((folder / "one.key").stat().st_mode) == 0o600
+        if number == 1:
+            assert fd.Ledger("people.ledger").spent == paid
+    assert fd.Ledger("people.ledger").spent.amount > paid.amount
+    first, again, other = (pq.read_table(f"{number}.parquet") for number in range(3))
+    assert first.equals(again)
+    assert not first.equals(other)
+    same = fd.sanitize("people.parquet", Plan.load("plan.toml"), key=fd.JobKey.load("one.key"), output="api.parquet")
+    assert same is not None
+    assert pq.read_table("api.parquet").equals(first)
+    secret = (folder / "one.key").read_text().split()[-1]
+    assert not any(secret.encode() in path.read_bytes() for path in folder.iterdir() if path.suffix != ".key")
+
+
+def test_key__is_refused_where_it_is_none_or_no_secret(folder):
+    (folder / "no.key").write_text("hello\n")
+    (folder / "no.key").chmod(0o600)
+    fd.JobKey().save("open.key")
+    (folder / "open.key").chmod(0o644)
+    for name, rule in (("no.key", "holds no job key"), ("open.key", "chmod 600")):
+        done = call(*SANITIZE, "-o", "out.parquet", "--key", name)
+        assert done.exit_code != 0
+        assert rule in done.stderr
+        assert not (folder / "out.parquet").exists()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -248,6 +249,16 @@ def each_container(containers: list[Container]) -> Any:
             for container in containers
         ],
     )
+
+
+@contextlib.contextmanager
+def about(name: str) -> Iterator[None]:
+    """Name the case of a loop in the report of a failure."""
+    try:
+        yield
+    except BaseException as error:  # pytest's own failures are no exceptions
+        error.add_note(f"with {name}")
+        raise
 
 
 def to_arrow(results: Any) -> pa.Array:

@@ -45,6 +45,18 @@ def compas() -> dict[str, np.ndarray]:
     }
 
 
+def german() -> dict[str, np.ndarray]:
+    """Sex, age group, whether credit was good, and the columns that tell most, of 1,000 people."""
+    lines = [line.split() for line in (Path(FOLDER) / "german.data").read_text().splitlines() if line.strip()]
+    status = np.array([line[8] for line in lines])
+    return {
+        "sex": np.where(np.isin(status, ["A92", "A95"]), "female", "male"),
+        "age": np.where(np.array([int(line[12]) for line in lines]) > 25, "over 25", "to 25"),
+        "good": np.array([int(line[20] == "1") for line in lines]),
+        "features": np.array([[int(line[0][2:]), int(line[1]), int(line[4]), int(line[5][2:])] for line in lines]),
+    }
+
+
 def fico() -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
     """Groups, scores, and how many pay back and default at each score, [group, label, score], of one million people."""
     shares, failures = rows("fico/transrisk_cdf_by_race_ssa.csv"), rows("fico/transrisk_performance_by_race_ssa.csv")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_HALF_UP, Decimal
+
 import numpy as np
 import pytest
 
 import fastdp as fd
 from fastdp.fairness.contrasts import newcombe
-from tests.fairness.data import adult, compas, needs_adult, needs_data
+from tests.fairness.data import adult, compas, german, needs_adult, needs_data
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +40,14 @@ class TestCompas:
     )  # fmt: skip
     def test_rates__are_the_lectures(self, table, rate, expected):
         assert table.rates(rate).values == pytest.approx(expected, abs=5e-7)
+
+    @pytest.mark.parametrize(("rate", "published"), [("fpr", ["44.9", "23.5"]), ("fnr", ["28.0", "47.7"])])
+    def test_rates__as_published_are_rounded_twice(self, table, rate, published):
+        """The lecture's 44.9 is 805 of 1,795, 44.8468 %: to two decimals 44.85, and from there to one 44.9."""
+        percent = [Decimal(f"{100 * value:.2f}") for value in table.rates(rate).values]
+        assert [str(one.quantize(Decimal("0.1"), ROUND_HALF_UP)) for one in percent] == published
+        if rate == "fpr":
+            assert f"{100 * table.rates(rate)['African-American']:.1f}" == "44.8"  # rounded once
 
     def test_four_fifths__fails_for_the_favourable_decision(self, table):
         found = table.four_fifths(favourable=0)
@@ -80,6 +90,51 @@ def test_adult__intersections(group, rich, n):
     ).rates("base")
     place = found.groups.index(group)
     assert (found.counts[place], found.totals[place]) == (rich, n)
+
+
+@needs_data
+class TestGermanCredit:
+    """1,000 people, 700 of them good risks."""
+
+    def table(self, **more):
+        data = german()
+        return fd.fairness.table(
+            y_true=data["good"], y_pred=data["good"], sensitive={"sex": data["sex"], "age": data["age"]}, **more
+        )
+
+    def test_counts__are_those_of_the_file(self):
+        by_sex, by_age = self.table().by("sex").rates("base"), self.table().by("age").rates("base")
+        assert dict(zip(by_sex.groups, zip(by_sex.counts, by_sex.totals, strict=True), strict=True)) == {
+            ("female",): (201, 310), ("male",): (499, 690),
+        }  # fmt: skip
+        assert dict(zip(by_age.groups, zip(by_age.counts, by_age.totals, strict=True), strict=True)) == {
+            ("over 25",): (590, 810), ("to 25",): (110, 190),
+        }  # fmt: skip
+
+    def test_younger_people__are_good_risks_less_often(self):
+        gap = self.table().by("age").gap("base")
+        assert gap.value == pytest.approx(590 / 810 - 110 / 190)
+        assert gap.low > 0.05
+        assert gap.largest == ("over 25",)
+
+    def test_reports__of_age_give_the_same_gap(self):
+        """k-RR of epsilon 3, on ten copies of the data; taken at face value the gap is smaller."""
+        data = german()
+        krr = fd.KRR(epsilon=3.0, domain=["over 25", "to 25"])
+        reports = krr.randomize(np.repeat(data["age"], 10), rng=fd.Rng.unsafe_seed(5))
+        good = np.repeat(data["good"], 10)
+        found = fd.fairness.table(y_true=good, y_pred=good, sensitive={"age": reports}, mechanisms={"age": krr})
+        gap = found.gap("base")
+        assert gap.low <= 590 / 810 - 110 / 190 <= gap.high
+        assert found.naive.gap("base").value < gap.value
+
+    def test_weights__make_label_and_group_independent(self):
+        data = german()
+        weights = fd.fairness.reweigh(y_true=data["good"], sensitive={"age": data["age"]})
+        found = fd.fairness.table(
+            y_true=data["good"], y_pred=data["good"], sensitive={"age": data["age"]}, weights=weights
+        )
+        assert found.gap("base").value == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize(

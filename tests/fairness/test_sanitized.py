@@ -180,3 +180,71 @@ def test_largest_gap__covers_for_all_pairs_together(rates, n):
         hits[0] += gap.low <= np.ptp(rates) <= gap.high
         hits[1] += ratio.low <= rates.min() / rates.max() <= ratio.high
     assert hits.min() / 2000 >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 2000)
+
+
+def loans(seed, rows=20_000):
+    """Group, label, decision and score of applicants; rows count 1 to 3 times."""
+    source = np.random.default_rng(seed)
+    group = (source.random(rows) < 0.4).astype(int)
+    score = np.clip(source.binomial(5, 0.6 - 0.2 * group), 0, 5)
+    label = (source.random(rows) < 0.1 + 0.15 * score).astype(int)
+    return group, label, (score >= 3).astype(int), score, source.integers(1, 4, rows).astype(float)
+
+
+@pytest.mark.parametrize("sanitized", [("group",), ("group", "y_true")])
+def test_weights__count_and_their_intervals_cover(sanitized):
+    """Of 200 runs; the intervals of a mutant that takes the sum of weights for the number of rows are too narrow."""
+    made = {"group": fd.KRR(epsilon=1.0, domain=[0, 1]), "y_true": fd.RandomizedResponse(epsilon=2.0)}
+    covered, mutant = [], []
+    for seed in range(200):
+        group, label, decision, _, weights = loans(seed, 4000)
+        mechanisms = {name: made[name] for name in sanitized}
+        rng = fd.Rng.unsafe_seed(seed)
+        reports = mechanisms["group"].randomize(group, rng=rng)
+        labels = (
+            mechanisms["y_true"].randomize(label.astype(bool), rng=rng).astype(int) if len(sanitized) > 1 else label
+        )
+        found = fd.fairness.table(
+            y_true=labels, y_pred=decision, sensitive={"group": reports}, weights=weights, mechanisms=mechanisms
+        )
+        true = (0.31744, 0.68256)[1]
+        rates = found.rates("selection")
+        covered.append([low <= 0.68256 <= high for low, high in [(rates.low[0], rates.high[0])]])
+        half = (rates.high[0] - rates.low[0]) / 2 / math.sqrt(2.0)
+        mutant.append(abs(rates.values[0] - true) <= half)
+    assert abs(np.mean(covered) - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 200)
+    assert np.mean(mutant) < 0.9
+
+
+def test_scores__of_reports_are_those_of_the_truth():
+    group, label, decision, score, _ = loans(7, 400_000)
+    rng = fd.Rng.unsafe_seed(7)
+    krr, rr = fd.KRR(epsilon=1.0, domain=[0, 1]), fd.RandomizedResponse(epsilon=2.0)
+    found = fd.fairness.table(
+        y_true=rr.randomize(label.astype(bool), rng=rng).astype(int), y_pred=decision, score=score,
+        sensitive={"group": krr.randomize(group, rng=rng)}, mechanisms={"group": krr, "y_true": rr},
+    )  # fmt: skip
+    true = fd.fairness.table(y_true=label, y_pred=decision, score=score, sensitive={"group": group})
+    assert found.roc().tpr == pytest.approx(true.roc().tpr, abs=0.03)
+    assert found.roc().auc == pytest.approx(true.roc().auc, abs=0.02)
+    naive = np.abs(found.naive.calibration().values - true.calibration().values)
+    won = found.calibration()
+    assert np.abs(won.values - true.calibration().values)[won.sizes > 5000].max() < 0.03 < naive.max()
+    covers = (won.low <= 0.1 + 0.15 * won.scores) & (0.1 + 0.15 * won.scores <= won.high)
+    assert covers.mean() >= 10 / 12
+    kept = found.thresholds("equal_opportunity", gain=1, cost=1)
+    assert kept.share == pytest.approx(true.thresholds("equal_opportunity", gain=1, cost=1).share, abs=0.02)
+
+
+def test_labels__whose_first_value_is_positive_are_turned():
+    """A domain that lists the positive class first must not swap labels in the table of scores."""
+    group, label, decision, score, _ = loans(3, 200_000)
+    krr = fd.KRR(epsilon=3.0, domain=["pays", "not"])
+    given = krr.randomize(np.where(label == 1, "pays", "not"), rng=fd.Rng.unsafe_seed(3))
+    found = fd.fairness.table(
+        y_true=given, y_pred=np.where(decision == 1, "pays", "not"), score=score, positive="pays",
+        sensitive={"group": group}, mechanisms={"y_true": krr},
+    )  # fmt: skip
+    shares = found.calibration().values
+    assert (np.diff(shares, axis=1) > 0).all()
+    assert shares == pytest.approx(np.tile(0.1 + 0.15 * np.arange(6), (2, 1)), abs=0.06)

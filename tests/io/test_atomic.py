@@ -38,7 +38,7 @@ def die(*_, **__):
     return real(*_, **__)
 
 owner, name = {
-    "write": (pq.ParquetWriter, "write_batch"),
+    "write": (pq.ParquetWriter, "write_table"),
     "flush": (atomic.AtomicFile, "flush"),
     "commit": (atomic.AtomicFile, "commit"),
     "second commit": (atomic.AtomicFile, "commit"),

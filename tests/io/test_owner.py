@@ -128,22 +128,37 @@ def test_command__names_itself(command, owner, bad, tmp_path):
     assert said == [owner]
 
 
-@pytest.mark.parametrize("content", ["x\n1\n", "x,y,z\n1,2,3\n", "x,x,y\n1,2,3\n"])
-def test_plan_check__names_itself_where_columns_do_not_fit(content, tmp_path):
+@pytest.mark.parametrize(
+    ("content", "problems"),
+    [
+        ("x\n1\n", [":5: y: is not in the file"]),
+        ("x,y,z\n1,2,3\n", [": z: is not in the plan"]),
+        ("x,x,y\n1,2,3\n", [":1: x: appears 2 times in the file"]),
+        ("z,x,x,z\n1,2,3,4\n", [
+            ": z: appears 2 times in the file", ":1: x: appears 2 times in the file", ": z: is not in the plan",
+            ":5: y: is not in the file",
+        ]),
+    ],
+)  # fmt: skip
+def test_plan_check__names_the_plan_where_columns_do_not_fit(content, problems, tmp_path):
     plan = text(tmp_path, "plan.toml", TOML)
     done = CliRunner().invoke(main, ["plan", "check", str(plan), str(text(tmp_path, "data.csv", content))])
-    assert done.exit_code != 0
-    assert "plan: " in done.output
+    assert done.exit_code == 3
+    listed = [line for line in done.output.splitlines() if line.startswith(f"{plan}:")]
+    assert len(listed) == len(problems)
+    for line, problem in zip(listed, problems, strict=True):
+        assert line.startswith(f"{plan}{problem}")
     assert "sanitize: " not in done.output
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.list_(pa.float64())])
-def test_plan_check__names_itself_where_types_do_not_fit(kind, tmp_path):
+def test_plan_check__names_the_plan_where_types_do_not_fit(kind, tmp_path):
     pq.write_table(pa.table({"x": pa.nulls(3, kind), "y": [1.0, 2.0, 3.0]}), tmp_path / "data.parquet")
     plan = text(tmp_path, "plan.toml", TOML)
     done = CliRunner().invoke(main, ["plan", "check", str(plan), str(tmp_path / "data.parquet")])
-    assert done.exit_code != 0
-    assert "plan: column 'x': Laplace: " in done.output
+    assert done.exit_code == 3
+    assert f"{plan}:1: x: Laplace: " in done.output
+    assert "sanitize: " not in done.output
 
 
 def test_outputs__are_refused_by_the_one_who_writes_them(tmp_path):

@@ -204,3 +204,13 @@ def test_epsilon__is_pure_by_the_l1_norm_of_the_integers():
     assert fd.compose([(mean, 3)]).epsilon(delta=0).upper == pytest.approx(2.1, rel=1e-12)
     with pytest.raises(fd.ParameterError, match="give shapes"):
         _ = fd.learning.GradientSum(clip=1.0, epsilon=0.7, batch=1).mechanism
+
+
+def test_arrays_of_jax__are_read_by_dlpack():
+    jax = pytest.importorskip("jax", reason="jax is not installed")
+    rows = np.random.default_rng(2).standard_normal((20, 30)).astype(np.float32)
+    totals = []
+    for given in (rows, jax.numpy.asarray(rows), [jax.numpy.asarray(rows)]):
+        mean = fd.learning.GradientSum(clip=1.0, noise_multiplier=1.0, batch=1)
+        totals.append(mean.add(given)._sum.totals[0])
+    assert all(np.array_equal(total, totals[0]) for total in totals)

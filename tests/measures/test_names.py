@@ -17,7 +17,7 @@ def test_names__are_the_contract():
     assert set(measures.__all__) == {
         "expected_loss", "optimal_remap", "prior_vulnerability", "posterior_vulnerability", "additive_leakage",
         "multiplicative_leakage", "min_entropy_leakage", "shannon_leakage", "multiplicative_capacity",
-        "total_variation", "kl_divergence", "mean_squared_error", "wasserstein",
+        "posterior", "total_variation", "kl_divergence", "mean_squared_error", "wasserstein",
     }  # fmt: skip
     for name in measures.__all__:
         assert getattr(measures, name).__doc__

@@ -1,4 +1,4 @@
-"""The tables of mechanisms in README.md and docs/plans.md are those of the registry.
+"""The tables of mechanisms in docs/mechanisms.md and docs/plans.md are those of the registry.
 
 ``python -m tests.mechanisms.test_tables`` writes them anew.
 """
@@ -22,6 +22,7 @@ ON = {
     "categories": "codes or labels",
     "codes": "numbers of cells or points",
     "truths": "truth values",
+    "texts": "strings of no declared domain",
     "points": "points, in two columns",
     "trajectories": "points of persons over time",
     "tables": "tables of several attributes",
@@ -75,9 +76,9 @@ def plan_words() -> list[str]:
 
 
 TABLES: dict[str, tuple[str, Callable[[], list[str]]]] = {
-    "central": ("README.md", lambda: family("central")),
-    "local": ("README.md", lambda: family("local")),
-    "metric": ("README.md", lambda: family("metric")),
+    "central": ("docs/mechanisms.md", lambda: family("central")),
+    "local": ("docs/mechanisms.md", lambda: family("local")),
+    "metric": ("docs/mechanisms.md", lambda: family("metric")),
     "words": ("docs/plans.md", plan_words),
 }
 

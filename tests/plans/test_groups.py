@@ -24,6 +24,7 @@ from fastdp.mechanisms.metric.planar_laplace import PlanarLaplace
 from fastdp.plans.explain import as_data, explain, explain_total
 from fastdp.plans.plan import Plan
 from fastdp.tables.sanitize import sanitize
+from tests.tables.people import randomized
 
 HOME = {"columns": ["latitude", "longitude"], "mechanism": "planar_laplace", "epsilon": "ln(2)/500m"}
 PARIS = HOME | {"origin": [48.85, 2.35]}
@@ -224,8 +225,8 @@ class TestResults:
         missing = np.logical_or.reduce([column.is_null().to_numpy() for column in table.columns])
         assert 0 < missing.sum() < 90
         if nulls == "drop":  # every row has its own slots, also the dropped ones
-            public = plain(sanitize(table, Plan(groups=[group | {"nulls": "public"}]), rng=seeded()))
-            assert expected.equals(plain(public.filter(pa.array(~missing))))
+            public = plain(randomized(table, Plan(groups=[group | {"nulls": "public"}]), seeded()))
+            assert plain(randomized(table, plan, seeded())).equals(plain(public.filter(pa.array(~missing))))
         elif group["mechanism"] != "sample":  # where those who are not asked are null, too
             for column in expected.columns:
                 assert column.is_null().to_numpy().tolist() == missing.tolist()
@@ -239,9 +240,9 @@ class TestResults:
         Of a sample, the n-th who is asked has the n-th slot: that depends on the sampling, not on values.
         """
         plan, table = Plan(groups=[group | {"nulls": "public"}]), table_of(group, 300)
-        expected = plain(sanitize(table, plan, rng=seeded()))
+        expected = plain(randomized(table, plan, seeded()))
         holes = [pa.array([None] * 150 + column.to_pylist()[150:], column.type) for column in table.columns]
-        found = plain(sanitize(pa.table(holes, names=table.column_names), plan, rng=seeded()))
+        found = plain(randomized(pa.table(holes, names=table.column_names), plan, seeded()))
         assert found.slice(150).combine_chunks().equals(expected.slice(150).combine_chunks())
 
     @pytest.mark.parametrize("group", GROUPS)

@@ -181,10 +181,16 @@ def test_manual__is_a_plan_and_names_every_mechanism():
 @pytest.mark.parametrize(("bounds", "said"), [([0, 10], "±10 on"), ([0, 1000], "±1,000 on"), (None, "±2.996 on")])
 def test_errors_to_expect__are_no_larger_than_bounds_allow(bounds, said):
     """Reports stay within bounds, so no error is larger than their width."""
-    more = {"unit": 1} if bounds is None else {"bounds": bounds}
+    more = {"unit": 1} if bounds is None else {"bounds": bounds, "boundary": "clamp"}
     plan = Plan(columns={"x": {"mechanism": "laplace", "epsilon": 1.0, **more}})
     (line,) = explain(plan)
     assert line.error.startswith(said)
+
+
+def test_errors_to_expect__of_open_reports_are_those_of_the_noise():
+    """They may lie beyond the bounds, by three times their width at epsilon 1."""
+    (line,) = explain(Plan(columns={"x": {"mechanism": "laplace", "epsilon": 1.0, "bounds": [0, 10]}}))
+    assert line.error.startswith("±29.9")
 
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fastdp.columns.domain import Domain
 from fastdp.errors import ParameterError
 from fastdp.plans.column_group import GROUPS
-from fastdp.plans.coordinate_names import find_pairs
+from fastdp.plans.documents.coordinate_names import find_pairs
 from fastdp.plans.explain import as_data, explain, explain_total
 from fastdp.plans.plan import Plan
 from fastdp.plans.spec import MECHANISMS

@@ -48,7 +48,12 @@ def one_release(seed):
         "select" if source.random() < 0.6 else ["a", ""] if pa.types.is_string(data.schema.field("k").type) else [0, 1]
     )
     queries = [
-        {"name": "g", "group_by": "k", "keys": keys, "answers": ["count", "sum(v)", "variance(v)", "count(v)"]},
+        {
+            "name": "g",
+            "group_by": "k",
+            "keys": keys,
+            "answers": ["count", "sum(v)", "variance(v)", "count(v)", "median(v)", "distinct(u)"],
+        },
         {"name": "a", "answers": ["mean(v)", "quantiles(v, .1 .5 .9)", "distinct(k)"]},
         {"name": "h", "histogram": "v", "edges": [-1.0, 0.0, 5.0]},
     ]

@@ -12,6 +12,7 @@ import fastdp as fd
 from fastdp.queries.answers.noise import Noise, Spend
 from fastdp.queries.answers.ratios import difference_quantile
 from fastdp.queries.answers.selected import selected_intervals
+from fastdp.queries.answers.variances import Scales, _quantiles
 from fastdp.queries.unit import Sensitivity
 
 RUNS = 2000
@@ -54,6 +55,54 @@ def test_intervals__of_counts_sums_means_and_variances_cover(budget, rows, rng):
         if name == "count":
             noise = found[name].errors.noise
             assert width <= 2 * noise.half_width(0.95)
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 6.0}, {"rho": 5.0}])
+def test_intervals__of_variances_are_hardly_wider_than_with_known_means(budget, rng):
+    """The exact width is that of draws of the noise at the true mean and variance; two intervals at half are wider."""
+    rows = 400
+    data = table(rows)
+    values = np.clip(data["v"], 0, 80).reshape(RUNS, rows)
+    found = fd.release.group_by(data, "k", ["variance(v)"], keys=KEYS, bounds={"v": (0, 80)}, rng=rng, **budget)
+    share, width = coverage(found["variance_v"], values.var(axis=1))
+    assert 0.95 - SLACK <= share <= 0.95 + SLACK
+    errors = found["variance_v"].errors
+    mean, square = errors.mean, errors.square
+    zeros = np.zeros(200_000, np.int64)
+    z2, z1, zn = (
+        noise.add(zeros, rng.child(f"draws {place}")) * step
+        for place, (noise, step) in enumerate(
+            [(square.noise, square.grid), (mean.noise, mean.grid), (mean.count_noise, mean.count_step)]
+        )
+    )
+    centre, variance = values.mean() - mean.middle, values.var(axis=1).mean()
+    exact = 2 * np.quantile(np.abs(z2 - 2 * centre * z1 + (centre**2 - variance) * zn), 0.95) / rows
+    assert 0.98 * exact <= width <= 1.05 * exact
+    low, high = square.interval(0.975)
+    least, most = (end - mean.middle for end in mean.interval(0.975))
+    assert np.mean(high - low) + abs(np.mean(most**2 - least**2)) > 1.2 * width
+
+
+@pytest.mark.parametrize("kind", ["epsilon", "rho"])
+def test_quantiles_of_three_noises__are_those_of_draws(kind, rng):
+    """The 95 % point of |Z2 - m Z1 - c Zn|, and a table of many is never below it."""
+    noises = [
+        Noise.of("release", Spend(**{kind: Fraction(1)}), Sensitivity(steps, steps * steps, steps, 1))
+        for steps in (60, 40, 2)
+    ]
+    scales = Scales(noises[0], 0.5, noises[1], 1.0, noises[2], 1.0)
+    draws = [one.add(np.zeros(400_000, np.int64), rng.child(str(place))) for place, one in enumerate(noises)]
+    for mean, rows in ((0.0, 0.0), (1.5, 0.0), (0.7, 30.0), (0.0, 100.0)):
+        size = np.abs(draws[0] * 0.5 - mean * draws[1] - rows * draws[2])
+        found = scales.quantile(0.95, mean, rows)
+        assert (size <= found).mean() >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 400_000)
+        loose = 0.25 + mean / 2 + (rows / 2 if kind == "rho" else rows)  # laws on steps jump
+        assert (size <= found - 2 * loose - 0.05 * found).mean() < 0.95
+    many = _quantiles(scales, 0.95, np.linspace(0, 2, 40), 2.0, 100.0)(np.linspace(0, 100, 40))
+    places = zip(np.linspace(0, 2, 40).tolist(), np.linspace(0, 100, 40).tolist(), strict=True)
+    alone = [scales.quantile(0.95, one, other) for one, other in places]
+    assert (many >= np.array(alone) * (1 - 1e-3)).all()
+    assert (many <= np.array(alone) * 1.05).all()
 
 
 def test_intervals__of_selected_counts_cover_given_that_they_were_selected():

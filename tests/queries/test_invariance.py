@@ -10,6 +10,7 @@ import pytest
 
 import fastdp as fd
 from fastdp.queries.data import persons as persons_module
+from fastdp.queries.data.keys import ColumnKeys
 
 ROWS = 6000
 ASKED = ["count", "persons", "sum(v)", "mean(w)"]
@@ -53,6 +54,13 @@ def test_answers__do_not_depend_on_the_order_of_rows(table, how):
     first = release(table, **how)
     assert first.num_rows > 3
     assert release(table.take(order), **how).equals(first)
+
+
+def test_mutant__codes_by_first_appearance_are_caught(table, monkeypatch):
+    """Priorities from codes in the place of tags: which groups of a person are kept then follows the order of rows."""
+    order = np.random.default_rng(9).permutation(ROWS)
+    monkeypatch.setattr(ColumnKeys, "tags", property(lambda self: np.arange(self.size, dtype=np.uint64)))
+    assert not release(table.take(order), person="p").equals(release(table, person="p"))
 
 
 @pytest.mark.parametrize("how", EVERY[:3])

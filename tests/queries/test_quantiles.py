@@ -84,8 +84,8 @@ def test_recursion__has_a_third_of_the_error_of_splitting():
     assert together <= 0.3 * alone
 
 
-def test_recursion__uses_own_rows_only():
-    """Rows on one side of the first choice do not change the law on the other; absolute ranks would (the mutant)."""
+def asked_of(monkeypatch):
+    """The quantile and the number of rows of each choice, for three quartiles of 1,000 rows."""
     calls = []
     real = quantiles.draw_one
 
@@ -93,20 +93,35 @@ def test_recursion__uses_own_rows_only():
         calls.append((quantile, part.last - part.first))
         return real(rows, quantile, part, *more, **how)
 
-    data = np.arange(1000, dtype=np.int32)
     noise = QuantileNoise.of(Spend(epsilon=Fraction(4)), 3, Unit())
-    quantiles.draw_one = spy
-    try:
-        draw_quantiles(
-            OrderStatistics([data], 999), [Fraction(k, 4) for k in (1, 2, 3)], noise, 999, fd.Rng.unsafe_seed(1)
-        )
-    finally:
-        quantiles.draw_one = real
-    (first, whole), (second, below), (third, above) = calls
-    assert (first, second, third) == (Fraction(1, 2),) * 3
-    assert whole == 1000 == below + above  # each row is asked once at each level
+    rows, quarters = OrderStatistics([np.arange(1000, dtype=np.int32)], 999), [Fraction(k, 4) for k in (1, 2, 3)]
+    with monkeypatch.context() as patch:
+        patch.setattr(quantiles, "draw_one", spy)
+        draw_quantiles(rows, quarters, noise, 999, fd.Rng.unsafe_seed(1))
     assert noise.cost(pure=True).epsilon <= 4 + Fraction(1, 10**20)
     assert noise.levels == 2
+    return calls
+
+
+def test_recursion__uses_own_rows_only(monkeypatch):
+    """Rows on one side of the first choice do not change the law on the other: each is asked once at each level."""
+    (first, whole), (second, below), (third, above) = asked_of(monkeypatch)
+    assert (first, second, third) == (Fraction(1, 2),) * 3
+    assert whole == 1000 == below + above
+
+
+def test_mutant__absolute_ranks_are_caught(monkeypatch):
+    """Each quantile by its rank among all rows, paid as if the halves were apart: rows are asked twice at a level."""
+
+    def absolute(rows, wanted, _ends, part, noise, width, rng, found):
+        for place, quantile in sorted(wanted, key=lambda one: abs(one[1] - Fraction(1, 2))):
+            drawn = quantiles.draw_one(rows, quantile, part, noise, width, quantiles.Integers(rng.reserve(1)))
+            found[place] = drawn[0]
+
+    monkeypatch.setattr(quantiles, "_recurse", absolute)
+    (_, whole), (second, below), (_, above) = asked_of(monkeypatch)
+    assert second != Fraction(1, 2)
+    assert whole == 1000 != below + above
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 5])

@@ -211,6 +211,14 @@ def attributes(mechanism: Any, _stated: fd.Privacy) -> Exact:
 
 
 Recompute = Callable[[Any, fd.Privacy], Exact]
+
+
+def hashed_prefixes(mechanism: Any, _stated: fd.Privacy) -> Exact:
+    """The seed is drawn without the string; the hash is kept, or one of g drawn evenly."""
+    keep, g = mechanism._law.krr.keep, mechanism.g
+    return Exact(log(1 + keep * g / (1 - keep)))
+
+
 EXACT: dict[type, Recompute] = {
     fd.Laplace: pure_noise,
     fd.Geometric: pure_noise,
@@ -231,6 +239,7 @@ EXACT: dict[type, Recompute] = {
     fd.RemappedPoints: remapped,
     fd.PlanarLaplace: planar,
     fd.GlobeLaplace: globe,
+    fd.FrequentStrings: hashed_prefixes,
     fd.SplitBudget: attributes,
     fd.SampleOne: attributes,
     fd.SampleAndFake: attributes,

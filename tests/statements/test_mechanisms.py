@@ -24,6 +24,9 @@ _corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
 OTHERS: dict[str, Any] = {
     **{kind.__name__: kind(epsilon=1.3, bounds=(-1, 3)) for kind in (fd.Duchi, fd.Piecewise, fd.Hybrid, fd.SquareWave)},
     "Hybrid, small epsilon": fd.Hybrid(epsilon=0.1, bounds=(0, 1)),
+    "FrequentStrings": fd.FrequentStrings(epsilon=0.8),
+    "FrequentStrings, large epsilon": fd.FrequentStrings(epsilon=4.0, length=12),
+    "FrequentStrings, two hashes": fd.FrequentStrings(epsilon=1e-2, g=2),
     "SplitBudget": fd.SplitBudget(epsilon=1.1, domains=DOMAINS),
     "SampleOne": fd.SampleOne(epsilon=1.1, domains=DOMAINS),
     "SampleAndFake": fd.SampleAndFake(epsilon=1.1, domains=DOMAINS),
@@ -48,6 +51,7 @@ ELSEWHERE = {
     "AboveThreshold": "mechanisms/central/test_above_threshold",
     "KeySelection": "mechanisms/central/test_key_selection",
     **dict.fromkeys(("Answer", "Answers", "ReleasePlan"), "queries/test_unit and queries/test_plan"),
+    **dict.fromkeys(("Synthesis", "SynthesisPlan"), "synthesis/test_synthesize"),
 }  # fmt: skip
 """Public classes whose guarantee is made of others', or is recomputed elsewhere, and the tests that do so."""
 LOOSE = {"grid-laplace"}

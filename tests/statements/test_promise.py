@@ -1,4 +1,4 @@
-"""README: what is stated is never above what was asked, and at least 1 - 1e-6 of it, but for the mechanisms named."""
+"""docs/promises.md: what is stated is never above what was asked, and at least 1 - 1e-6 of it, but where it says so."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.contracts.protocols import PROTOCOLS
 from tests.statements.exact import EXACT
 from tests.statements.test_mechanisms import ELSEWHERE
 
-README = Path(__file__).parents[2] / "README.md"
+PROMISES = Path(__file__).parents[2] / "docs" / "promises.md"
 Source = random.Random
 TABLE = {"a": 3, "b": 5, "c": 2}
 
@@ -100,6 +100,7 @@ ALL: dict[str, Any] = {
     "Piecewise": _bounded(fd.Piecewise),
     "Hybrid": _bounded(fd.Hybrid),
     "SquareWave": _bounded(fd.SquareWave),
+    "FrequentStrings": _by_epsilon(lambda epsilon: fd.FrequentStrings(epsilon=epsilon)),
     "SplitBudget": _domains(fd.SplitBudget),
     "SampleOne": _domains(fd.SampleOne),
     "SampleAndFake": _domains(fd.SampleAndFake),
@@ -138,7 +139,7 @@ def made(name: str, count: int) -> Iterator[tuple[dict[str, float], Any]]:
 
 @pytest.mark.parametrize("name", ALL)
 def test_stated__is_what_was_asked_or_barely_less(name):
-    """Over random parameters, for every mechanism that README does not name as an exception; and for those, theirs."""
+    """Over random parameters, for every mechanism that the page names as no exception; and for those, theirs."""
     for asked, mechanism in made(name, 40):
         for part, value in asked.items():
             stated = getattr(mechanism.privacy, part)
@@ -156,8 +157,8 @@ def test_exceptions__do_state_less(name):
     assert any(mechanism.privacy.epsilon < asked["epsilon"] * (1 - 1e-6) for asked, mechanism in made(name, 40))
 
 
-def test_readme__names_all_exceptions():
-    text = " ".join(README.read_text().split())
+def test_page__names_all_exceptions():
+    text = " ".join(PROMISES.read_text().split())
     sentence = text[text.index("What is stated is never above what was asked") :][:700]
     named = {"thresholded-histogram": "ThresholdedHistogram"}
     assert all(f"`{named.get(name, name)}`" in sentence for name in MORE | LESS)

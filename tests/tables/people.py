@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+import fastdp as fd
+from fastdp.plans.plan import Plan
+from fastdp.tables.sanitizing.columns import Columns
+
 COLUMNS = {
     "name": "drop",
     "region": "keep",
@@ -49,3 +53,9 @@ def people(rows: int = 5_000) -> pa.Table:
         "age": pa.array(source.integers(0, 120, rows).astype(np.int16)),
         "ill": pa.array(source.random(rows) < 0.3, mask=source.random(rows) < 0.1),
     })  # fmt: skip
+
+
+def randomized(table: pa.Table, plan: Plan, rng: fd.Rng) -> pa.Table:
+    """The columns as the plan says, with the noise of this stream itself, whatever else is in the table."""
+    (batch,) = table.combine_chunks().to_batches()
+    return pa.Table.from_batches([Columns(table.schema, plan).randomize(batch, rng, copy=True)])

@@ -25,7 +25,7 @@ import fastdp as fd
 from fastdp.cli import main
 from fastdp.io import csv as csv_files
 from fastdp.plans.plan import Plan
-from fastdp.tables.sanitizing import job, shuffle
+from fastdp.tables.sanitizing import columns, job, shuffle
 from tests.tables.files import read, write
 from tests.tables.test_leaks import (
     CANARY,
@@ -255,7 +255,7 @@ class TestSearch:
     def test_raw_buffers(self, monkeypatch):
         for index in (6, 8, 10, 13, 15):  # columns that are kept
             assert not marks_in(release([COLUMNS[index]], 30, 1, "arrow", "arrows")[1])
-        monkeypatch.setattr(job, "keep", lambda _owner, _name, values, copy: values)
+        monkeypatch.setattr(columns, "keep", lambda _owner, _name, values, copy: values)
         for index in (6, 8, 10, -6, -5, -4, -3):
             assert marks_in(release([COLUMNS[index]], 30, 1, "arrow", "arrows")[1]), index
 

@@ -10,8 +10,8 @@ import pytest
 
 import fastdp as fd
 from fastdp.cli.plan import show
+from fastdp.plans.documents.template import skeleton
 from fastdp.plans.plan import Plan
-from fastdp.plans.template import skeleton
 from fastdp.tables.sanitize import sanitize
 from tests.io import parquet_by_hand
 from tests.io.parquet_by_hand import SHAPES, write_repeated

@@ -49,3 +49,18 @@ def test_rate__refuses_all_else(text):
 def test_length__refuses_all_else(text):
     with pytest.raises(ParameterError, match="geo: cell must be a length"):
         parse_length("geo", "cell", text)
+
+
+@pytest.mark.parametrize("words", ["ln(2)/200m", "ln(2) / 0.2 km"])
+def test_mechanisms_of_places__take_rates_in_words(words):
+    import fastdp as fd
+
+    expected = math.log(2) / 0.2
+    assert fd.PlanarLaplace(epsilon=words, unit="km").epsilon == pytest.approx(expected)
+    assert fd.GlobeLaplace(epsilon=words, unit="km").epsilon == pytest.approx(expected)
+    assert fd.GridLaplace(epsilon=words, shape=(5, 5), cell=0.1, unit="km").epsilon == pytest.approx(expected)
+    assert fd.PlanarLaplace(epsilon=words, unit="m").epsilon == pytest.approx(expected / 1000)
+    with pytest.raises(fd.ParameterError, match="epsilon must be an epsilon per length"):
+        fd.PlanarLaplace(epsilon="ln(2)", unit="km")
+    with pytest.raises(fd.ParameterError, match="unit must be one of"):
+        fd.GridLaplace(epsilon=words, shape=(5, 5))

@@ -184,7 +184,7 @@ def fastdp_mondrian(_job: Job, values: Any) -> Call:
 
     def call() -> tuple[int]:
         rows = read_rows("bench", open_table("bench", values), NAMES, "error")
-        return (int(partition(rows.columns, None, None, Requirement(k=K)).sizes.min()),)
+        return (int(partition(rows.columns, [], [], Requirement(k=K)).sizes.min()),)
 
     return call
 

@@ -28,6 +28,7 @@ from fastdp.accounting.ledger.events import describe
 from fastdp.accounting.ledger.filters import NUMBER, POLICIES, Policy, Total, allows, charge, digits
 from fastdp.accounting.ledger.limits import Limit
 from fastdp.accounting.ledger.store import COLUMNS, make_store, open_store
+from fastdp.display.html import to_html
 from fastdp.errors import BudgetExceededError, LedgerCorruptError, ParameterError
 from fastdp.losses import GaussianLoss
 from fastdp.privacy import Privacy
@@ -326,6 +327,10 @@ class Ledger:
                 f"ledger: {str(self.path)!r} does not hold entry {number} as the receipt has it; it is an older "
                 "copy, or was changed"
             )
+
+    def _repr_html_(self) -> str:
+        rows = [["limit", str(self.stated)], ["spent", self.spent.words(self.policy)], ["unit", self.unit]]
+        return to_html(f"Ledger {self.path}", rows)
 
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r}: {self.spent.words(self.policy)} of {self.stated} spent, per {self.unit})"

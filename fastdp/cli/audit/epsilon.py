@@ -82,8 +82,8 @@ def command(
         if not as_json:
             click.echo(str(found[0]))
     if as_json:
-        said = [one.to_dict() for one in found]
-        click.echo(json.dumps(said if every else said[0], indent=2))
+        stated = [one.to_dict() for one in found]
+        click.echo(json.dumps(stated if every else stated[0], indent=2))
     if output:
         from fastdp.report.audit import audit_page
 

@@ -118,8 +118,8 @@ def command(source: str, *, output: Path | None, plan_path: str | None, **given:
             "tolerance": given["tolerance"],
             "favourable": int(given["favourable"]),
         }
-        said = {**found.to_dict(**options), "withheld_groups": withheld, "failed": failures}
-        click.echo(json.dumps(said, indent=2, ensure_ascii=False, default=str))
+        stated = {**found.to_dict(**options), "withheld_groups": withheld, "failed": failures}
+        click.echo(json.dumps(stated, indent=2, ensure_ascii=False, default=str))
     elif not given["quiet"]:
         _tell(found, given, withheld)
         if output is not None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 BUDGET, AGE_BUDGET = 10.0, 1.0
 """What the demo's ledger allows in all, and per unit of distance of the ages."""
+PAID = "Paid from a ledger before a record was read; a second run like this would still fit, a third not."
 
 
 def _rows(_context: click.Context, _parameter: click.Parameter, value: str) -> int:
@@ -39,10 +40,11 @@ def _rows(_context: click.Context, _parameter: click.Parameter, value: str) -> i
 @click.option("--json", "as_json", is_flag=True, help="Print truth, noisy and restored as JSON, and nothing else.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but the results.")
 def command(rows: int, threads: int | None, keep: str | None, *, dry_run: bool, as_json: bool, quiet: bool) -> None:
-    """Sanitize a generated table of ten million people, and estimate it back.
+    """Sanitize a generated table of ten million people, estimate it back, and answer questions about it.
 
     Writes the table to a Parquet file, shows a plan for it, sanitizes it to another Parquet file, and estimates from
-    that file alone what is true of everyone: truth, noisy and restored side by side.
+    that file alone what is true of everyone: truth, noisy and restored side by side. Then answers three questions from
+    the table itself. Both are paid from one ledger, and what is left of it is shown.
 
     \b
     Examples:
@@ -54,7 +56,7 @@ def command(rows: int, threads: int | None, keep: str | None, *, dry_run: bool, 
     from fastdp import set_threads
     from fastdp.accounting.ledger import Ledger
     from fastdp.cli.budget import bars, describe
-    from fastdp.cli.demo import people
+    from fastdp.cli.demo import people, questions
     from fastdp.cli.files import write_together
     from fastdp.cli.plan import show as show_plan
     from fastdp.cli.terminal.screen import progress
@@ -94,29 +96,29 @@ def command(rows: int, threads: int | None, keep: str | None, *, dry_run: bool, 
         with progress(quiet=quiet, doing="estimating") as update:
             found = estimate_table(release, plan, progress=update)
         restored = time.perf_counter() - began - seconds
-        seen = people.look_at(release)
-        size = release.stat().st_size
+        with progress(quiet=quiet, doing="answering") as update:
+            told, answering = questions.ask_timed(table, ledger, truth, update)
+        seen, size = people.look_at(release), release.stat().st_size
         budget, left = describe(ledger), bars(ledger, "people.ledger")
     lines = _compare(found, truth, seen)
     if as_json:
         shown = {
             "rows": receipt.rows,
-            "seconds": {"sanitize": seconds, "estimate": restored},
+            "seconds": {"sanitize": seconds, "estimate": restored, "answer": answering},
             "columns": lines,
+            "answers": told,
             "budget": budget,
         }
         click.echo(json.dumps(shown, indent=2))
         return
-    click.echo()
     _show(lines, truth.rows)
     rate = len(plan.randomized) * rows / seconds / 1e6
     click.echo(
         f"{receipt.rows:,} records sanitized in {seconds:.1f} s: {rate:,.1f} million values per second,"
         f" with reading and writing {size / 1e6:,.0f} MB of Parquet. Estimated back in {restored:.1f} s."
     )
-    click.echo("\nPaid from a ledger before a record was read; a second release like it would still fit, a third not.")
-    for line in left:
-        click.echo(line)
+    questions.show(told, answering)
+    click.echo("\n".join(["", PAID, *left]))
     if keep is not None:
         click.echo(f"Left in {keep}: people.parquet, plan.toml, people.ledger, private.parquet with its receipt.")
 
@@ -143,7 +145,7 @@ def _compile(plan: Plan, *, quiet: bool) -> None:
     import pyarrow as pa
     from rich.console import Console
 
-    from fastdp.cli.demo import people
+    from fastdp.cli.demo import people, questions
     from fastdp.tables.estimate import estimate_table
     from fastdp.tables.sanitize import sanitize
 
@@ -151,6 +153,7 @@ def _compile(plan: Plan, *, quiet: bool) -> None:
     with console.status("compiling, only the first time") if console.is_terminal else contextlib.nullcontext():
         few = pa.Table.from_batches(people.batches(1000))
         estimate_table(sanitize(few, plan), plan)
+        questions.ask(few)
 
 
 def _compare(found: TableEstimate, truth: Truth, seen: Truth) -> list[dict[str, Any]]:
@@ -181,7 +184,7 @@ def _show(lines: list[dict[str, Any]], rows: int) -> None:
     for line in lines:
         cells = [_number(line[part], is_mean=line["of"] == "mean") for part in ("truth", "noisy", "restored", "within")]
         shown.add_row(line["column"], line["of"], *cells[:3], f"±{cells[3]}")
-    click.echo(f"{rows:,} records, sanitized and estimated back on {get_threads()} threads\n")
+    click.echo(f"\n{rows:,} records, sanitized and estimated back on {get_threads()} threads\n")
     Console(highlight=False).print(shown)
     click.echo()
 

@@ -62,6 +62,7 @@ class Truth:
     rows: int = 0
     sums: dict[str, float] = field(default_factory=dict)
     counts: dict[tuple[str, Any], int] = field(default_factory=dict)
+    ages: np.ndarray = field(default_factory=lambda: np.zeros(AGES[1] + 1, np.int64))
 
     def add(self, batch: pa.RecordBatch) -> None:
         import pyarrow.compute as pc
@@ -69,6 +70,8 @@ class Truth:
         self.rows += batch.num_rows
         for name in ("age", "income", "weight"):
             self.sums[name] = self.sums.get(name, 0.0) + float(pc.sum(batch.column(name)).as_py())
+        ages = np.clip(batch.column("age").to_numpy(zero_copy_only=False), *AGES).astype(np.int64)
+        self.ages += np.bincount(ages, minlength=self.ages.size)
         for name in ("disease", "smoker"):
             for row in pc.value_counts(batch.column(name)).to_pylist():
                 key = name, row["values"]
@@ -76,6 +79,10 @@ class Truth:
 
     def mean(self, column: str) -> float:
         return self.sums[column] / self.rows
+
+    @property
+    def median_age(self) -> int:
+        return int(np.searchsorted(np.cumsum(self.ages), self.rows / 2))
 
     def share(self, column: str, value: str | bool) -> float:
         return self.counts.get((column, value), 0) / self.rows

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.jit import inlined, kernel, part
 
 SIZE, DISTINCT, ENTROPY, RECURSIVE, ALPHA, EQUAL, ORDERED, BETA, DELTA, MISSING = range(10)
 """Places of the figures of a class. DELTA is of the values that occur; MISSING is 1 where one does not."""
@@ -37,7 +37,7 @@ def distance_between(share, begin, end, below, area):
     return share * (low - begin) - (area[low] - area[begin]) + (area[end] - area[low]) - share * (end - low)
 
 
-@kernel
+@part
 def measure_class(values, counts, begin, end, depth, shares, logs, below, area, largest, figures):
     """Write the figures of one class.
 

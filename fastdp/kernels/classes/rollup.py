@@ -154,61 +154,91 @@ def assess_sizes(
 
 
 @inlined
+def class_of(low, high, room, table, stamp, places, classes):
+    """The number of a tuple's class, which may be a new one, and how many there are."""
+    s = place_of(low, high, places)
+    while table[s, 0] == stamp and (room[0, table[s, 1]] != low or room[1, table[s, 1]] != high):
+        s = (s + 1) & places
+    if table[s, 0] != stamp:
+        table[s, 0] = stamp
+        table[s, 1] = classes
+        room[0, classes] = low
+        room[1, classes] = high
+        classes += 1
+    return table[s, 1], classes
+
+
+@inlined
+def list_values(words, weights, slot, field, members, begin, end, values, counts):
+    """The values of a sensitive field in one class, ascending, with their rows; returns where they end.
+
+    Where there are several sensitive fields, tuples of a class may share a value of one.
+    """
+    shift, mask = np.uint64(field[1]), np.uint64(field[2])
+    for e in range(begin, end):
+        held = words[slot, field[0], members[e]]
+        values[e] = (np.int64((held >> shift) & mask) << 32) | members[e]
+    sort_values(values, begin, end)
+    last = begin - 1
+    for e in range(begin, end):
+        value, weight = values[e] >> 32, weights[slot, values[e] & 0xFFFFFFFF]
+        if last >= begin and values[last] == value:
+            counts[last] += weight
+        else:
+            last += 1
+            values[last] = value
+            counts[last] = weight
+    return last + 1
+
+
+@inlined
 def assess_values(
-    words, weights, slot, count, levels, fields, offsets, penalties, loss, rows, sensitive, room, low, high, depth,
-    shares, table, stamp, numbers, starts, values, counts, largest, figures, out,
+    words, weights, slot, count, levels, fields, offsets, penalties, loss, rows, sensitive, kept_bits, room, low, high,
+    depth, known, shares, table, stamp, numbers, starts, members, values, counts, largest, figures, out,
 ):  # fmt: skip
-    """What a node costs if classes with a figure outside its limits are suppressed; tuples hold a sensitive field."""
-    word, shift, mask = sensitive[0], np.uint64(sensitive[1]), np.uint64(sensitive[2])
+    """What a node costs if classes with a figure outside its limits are suppressed; tuples hold sensitive fields."""
     places = places_for(count)
     classes = np.int64(0)
     for i in range(count):
-        first, second = words[slot, 0, i], words[slot, 1, i]
-        if word == 0:
-            first &= ~(mask << shift)
-        else:
-            second &= ~(mask << shift)
-        s = place_of(first, second, places)
-        while table[s, 0] == stamp and (room[0, table[s, 1]] != first or room[1, table[s, 1]] != second):
-            s = (s + 1) & places
-        if table[s, 0] != stamp:
-            table[s, 0] = stamp
-            table[s, 1] = classes
-            room[0, classes] = first
-            room[1, classes] = second
+        number, found = class_of(
+            words[slot, 0, i] & kept_bits[0], words[slot, 1, i] & kept_bits[1], room, table, stamp, places, classes
+        )
+        if found > classes:
             starts[classes] = 0
-            classes += 1
-        numbers[i] = table[s, 1]
-        starts[table[s, 1]] += 1
+            classes = found
+        numbers[i] = number
+        starts[number] += 1
     place = np.int64(0)
     for c in range(classes):
         size = starts[c]
         starts[c] = place
         place += size
-    for i in range(count):  # values, with the tuple's number below them, so that sorting keeps both
-        held = words[slot, 0, i] if word == 0 else words[slot, 1, i]
-        value = np.int64((held >> shift) & mask)
-        values[starts[numbers[i]]] = (value << 32) | i
+    for i in range(count):
+        members[starts[numbers[i]]] = i
         starts[numbers[i]] += 1
     kept, suppressed, total, bound = np.int64(0), np.int64(0), 0.0, 0.0
     begin = np.int64(0)
     for c in range(classes):
         end = starts[c]
-        sort_values(values, begin, end)
-        for e in range(begin, end):
-            counts[e] = weights[slot, values[e] & 0xFFFFFFFF]
-            values[e] >>= 32
-        measure_class(values, counts, begin, end, depth, shares[0], shares[1], shares[2], shares[3], largest, figures)
-        size = figures[SIZE]
+        fits, size = True, 0.0
+        for s in range(sensitive.shape[0]):
+            if not fits:
+                break
+            last = list_values(words, weights, slot, sensitive[s], members, begin, end, values, counts)
+            a, b = known[s], known[s + 1]
+            measure_class(
+                values, counts, begin, last, depth, shares[0][a:b], shares[1][a:b], shares[2][a:b],
+                shares[3][a + s : b + s + 1], largest, figures,
+            )  # fmt: skip
+            size = figures[SIZE]
+            for j in range(FIGURES):
+                if not (low[j] <= figures[j] <= high[j]):
+                    fits = False
         if loss == SEPARABLE:
             cost = size * penalty_of(room[0, c], room[1, c], levels, fields, offsets, penalties)
         else:
             cost = size * size
         bound += cost
-        fits = True
-        for j in range(FIGURES):
-            if not (low[j] <= figures[j] <= high[j]):
-                fits = False
         if fits:
             kept += 1
             total += cost
@@ -235,16 +265,17 @@ def number_of(levels, tops):
 @kernel
 def visit_lattice(
     words, weights, alias, sizes, levels, tops, fields, prefixes, offsets, maps, penalties, floors, loss, rows, k,
-    most_dummies, most_suppressed, sensitive, low, high, depth, shares, prune, best, budget, table, room, numbers,
-    starts, values, counts, small, losses, largest, figures, node, state, nodes, results,
+    most_dummies, most_suppressed, sensitive, kept_bits, low, high, depth, known, shares, prune, best, budget, table,
+    room, numbers, starts, members, values, counts, small, losses, largest, figures, node, state, nodes, results,
 ):  # fmt: skip
     """Visit the next nodes of the lattice, at most ``budget``; returns whether all are done.
 
     Pre:  snapshot 0 has sizes[0] tuples; fields[j] is (word, shift, mask) of column j and prefixes[j] the masks of
           columns 0 to j; maps[offsets[j, level] + f] is field f one level up; penalties are laid out alike;
-          floors[j, level] is the loss of all rows in column j at a level; the mask of ``sensitive`` is 0 where sizes
-          alone count. At first state is (-1, 0, 0, 0), alias, levels and table are zero, and best[0] is a loss that
-          the search must beat; all are left as the next call needs them.
+          floors[j, level] is the loss of all rows in column j at a level; ``sensitive`` has a field for each column
+          that a class is judged by, none where sizes alone count, ``kept_bits`` the masks of all other bits, and
+          ``known`` where the shares of each begin. At first state is (-1, 0, 0, 0), alias, levels and table are zero,
+          and best[0] is a loss that the search must beat; all are left as the next call needs them.
     Post: state is (column raised last, stamp, nodes kept, nodes visited). nodes[i] and results[i] are of qualifying
           nodes, up to their length. With ``prune``, a node is skipped with all that follow from it where its lower
           bound is no better than best[0], and so are the nodes of a prefix whose most general one does not qualify;
@@ -265,15 +296,16 @@ def visit_lattice(
             skip = raised
         else:
             stamp += 1
-            if sensitive[2] == 0:
+            if sensitive.shape[0] == 0:
                 assess_sizes(
                     words, weights, slot, sizes[slot], levels, fields, offsets, penalties, loss, k, most_dummies, rows,
                     small, losses, node,
                 )  # fmt: skip
             else:
                 assess_values(
-                    words, weights, slot, sizes[slot], levels, fields, offsets, penalties, loss, rows, sensitive, room,
-                    low, high, depth, shares, table, stamp, numbers, starts, values, counts, largest, figures, node,
+                    words, weights, slot, sizes[slot], levels, fields, offsets, penalties, loss, rows, sensitive,
+                    kept_bits, room, low, high, depth, known, shares, table, stamp, numbers, starts, members, values,
+                    counts, largest, figures, node,
                 )  # fmt: skip
             if node[SUPPRESSED] <= most_suppressed and node[CLASSES] > 0:
                 if not prune or node[LOSS] < best[0]:
@@ -283,7 +315,7 @@ def visit_lattice(
                     for j in range(RESULTS):
                         results[place, j] = node[j]
                     kept = place + 1
-            elif prune and sensitive[2] == 0 and 0 <= raised < columns - 1:
+            elif prune and sensitive.shape[0] == 0 and 0 <= raised < columns - 1:
                 stamp += 1
                 fewest = rows_below(
                     words, weights, slot, sizes[slot], prefixes[raised], k, room, starts, table, stamp

@@ -27,6 +27,31 @@ def fold_codes(codes, size, cells):
 
 
 @kernel
+def append_codes(keys, codes, size, cells):
+    """Write each key with one more digit, in mixed radix: ``cells[i] = keys[i] * size + codes[i]``.
+
+    Apart from the keys, which it may widen: one pass where a copy and :func:`fold_codes` are two.
+
+    Pre:  all are unsigned and of one length; cells overlaps with neither; the result fits into its type.
+    Post: returns the largest code, which the caller compares with ``size``.
+    """
+    largest = codes.dtype.type(0)
+    for i in range(codes.size):
+        cells[i] = cells.dtype.type(cells.dtype.type(keys[i]) * size + codes[i])
+        largest = max(largest, codes[i])
+    return largest
+
+
+@kernel
+def largest_code(codes):
+    """The largest code, 0 of none."""
+    largest = codes.dtype.type(0)
+    for i in range(codes.size):
+        largest = max(largest, codes[i])
+    return largest
+
+
+@kernel
 def count_cells(cells, counts):
     """Add the number of times each cell occurs to ``counts``.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.jit import inlined, kernel, part
 from fastdp.kernels.memory import zeros_aligned
 from fastdp.kernels.stream.keystream import GROUP_BLOCKS, GROUP_WORDS, fill_group
 from fastdp.kernels.stream.words import multiply_high
@@ -112,7 +112,7 @@ def fill_permanent_krr(key, persons, codes, keep_high, keep_low, k, scratch, out
     return bad
 
 
-@kernel
+@part
 def _fill_set_words(count, key, word, high, low, width, scratch, out):
     """Write one 64-bit word of the sets of up to sixteen records, every bit a coin of (high, low)."""
     for lane in range(count):

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.jit import inlined, intrinsic, ir, kernel, types
 from fastdp.kernels.stream.bits import BIT_PLANES, TILE_WORDS, fill_bit_tile
 from fastdp.kernels.stream.words import locate
 

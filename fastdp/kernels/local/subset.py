@@ -10,12 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.jit import cgutils, inlined, intrinsic, ir, kernel, part, types
 from fastdp.kernels.stream.keystream import GROUP_BLOCKS, fill_group
 from fastdp.kernels.stream.words import (
     HALVES,
@@ -35,7 +31,11 @@ BLOCK_BITS = 512
 LARGEST_SCANNED = 24
 """Words of a set up to which a step looks at all of them: 2.4 M sets/s against 2.0 with 16 words, equal with 32."""
 
-_LANES = ir.VectorType(ir.IntType(32), GROUP_BLOCKS)
+
+def _lanes() -> ir.Type:
+    return ir.VectorType(ir.IntType(32), GROUP_BLOCKS)
+
+
 _U = np.uint64
 
 
@@ -55,13 +55,13 @@ def _splat(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     lanes = ir.VectorType(value.type, GROUP_BLOCKS)
     undefined = ir.Constant(lanes, ir.Undefined)
     first = builder.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(_LANES, [0] * GROUP_BLOCKS))
+    return builder.shuffle_vector(first, undefined, ir.Constant(_lanes(), [0] * GROUP_BLOCKS))
 
 
 def _row(context: Any, builder: ir.IRBuilder, kind: Any, array: Any, start: ir.Value) -> ir.Value:
     """Where sixteen uint32 of an array stand, as one vector."""
     data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [start]), _LANES.as_pointer())
+    return builder.bitcast(builder.gep(data, [start]), _lanes().as_pointer())
 
 
 @intrinsic
@@ -92,9 +92,9 @@ def _draw_places(
         drawn = builder.and_(builder.lshr(builder.zext(builder.load(source, align=4), wide), splat(2)), mask)
         product = builder.mul(drawn, splat(4))
         is_uneven = builder.icmp_unsigned("<", builder.and_(product, mask), splat(5))
-        flagged = builder.or_(builder.load(raised, align=4), builder.zext(is_uneven, _LANES))
+        flagged = builder.or_(builder.load(raised, align=4), builder.zext(is_uneven, _lanes()))
         builder.store(flagged, raised, align=4)
-        builder.store(builder.trunc(builder.lshr(product, splat(3)), _LANES), target, align=4)
+        builder.store(builder.trunc(builder.lshr(product, splat(3)), _lanes()), target, align=4)
         return context.get_dummy_value()
 
     return signature, generate
@@ -113,7 +113,7 @@ def _add_places(_context: Any, places: Any, last: Any, words: Any, sets: Any) ->
         start = ir.Constant(ir.IntType(64), 0)
         source = _row(context, builder, signature.args[0], arguments[0], start)
         word = ir.IntType(32)
-        none, one, five, low = (ir.Constant(_LANES, [number] * GROUP_BLOCKS) for number in (0, 1, 5, 31))
+        none, one, five, low = (ir.Constant(_lanes(), [number] * GROUP_BLOCKS) for number in (0, 1, 5, 31))
 
         def at(word: ir.Value) -> ir.Value:
             start = builder.mul(word, ir.Constant(ir.IntType(64), GROUP_BLOCKS))
@@ -161,7 +161,7 @@ def _write_set(code, k, heads, lane, sets, out):
         out[byte] = np.uint8(sets[(byte >> 2) * GROUP_BLOCKS + lane] >> np.uint32(8 * (byte & 3)))
 
 
-@kernel
+@part
 def _draw_sets(key, attempt, count, k, bits, uneven, codes, scratch, sets, out):
     """Write the sets of ``count`` records, and flag those that must be drawn anew.
 
@@ -200,7 +200,7 @@ def _draw_sets(key, attempt, count, k, bits, uneven, codes, scratch, sets, out):
         _write_set(code, k, heads[lane], lane, sets, out[record * width : (record + 1) * width])
 
 
-@kernel
+@part
 def _redraw_sets(count, key, k, bits, uneven, codes, scratch, sets, out):
     """Draw up to sixteen sets anew from the next blocks of their streams, until all steps are even."""
     per_set = (uneven.size * bits + BLOCK_BITS - 1) // BLOCK_BITS

@@ -76,16 +76,23 @@ def multiply_laplace(dt, theta, epsilons, rates, counts, cut, work, dead, out_re
         d = math.exp(-(2.0 * theta + 1.0) * e - r)
         norm = (a1 + d * b1) / c1
         fill_turns(dt * e, turn_re, turn_im)
-        fill_turns(dt * r, cosines, sines)
-        for j in range(BLOCK):
-            sines[j] = sines[j] / r if r > 0.0 else j * dt
+        if r > 0.0:
+            fill_turns(dt * r, cosines, sines)
+            for j in range(BLOCK):
+                sines[j] /= r
+        else:
+            for j in range(BLOCK):
+                cosines[j] = 1.0
+                sines[j] = j * dt
         for block in range(dead.size):
             if dead[block]:
                 continue
             first = block * BLOCK
             t0 = first * dt
             c0, s0 = math.cos(t0 * e), math.sin(t0 * e)
-            k0, q0 = math.cos(t0 * r), math.sin(t0 * r) / r if r > 0.0 else t0
+            k0, q0 = 1.0, t0
+            if r > 0.0:
+                k0, q0 = math.cos(t0 * r), math.sin(t0 * r) / r
             for j in range(BLOCK):
                 c = c0 * turn_re[j] - s0 * turn_im[j]
                 s = c0 * turn_im[j] + s0 * turn_re[j]
@@ -139,6 +146,42 @@ def move_phases(size, losses, start, dt, block, since, cos0, sin0, far_re, far_i
     return since + 1
 
 
+@inlined
+def multiply_mirrored(dt, loss, middle, even, odd, cut, turn_re, turn_im, re, im, count, dead, out_re, out_im):
+    """Multiply by ``middle`` + ``even`` cos(t loss) + i ``odd`` sin(t loss): atoms at +loss, 0 and -loss."""
+    fill_turns(dt * loss, turn_re, turn_im)
+    far_re, far_im = math.cos(BLOCK * dt * loss), math.sin(BLOCK * dt * loss)
+    c0, s0, since = 1.0, 0.0, RESTART
+    for block in range(dead.size):
+        if dead[block]:
+            since = RESTART
+            continue
+        if since >= RESTART:
+            angle = block * BLOCK * dt * loss
+            c0, s0, since = math.cos(angle), math.sin(angle), 0
+        first = block * BLOCK
+        largest = 0.0
+        if count > 1:
+            for j in range(BLOCK):
+                re[j] = middle + even * (c0 * turn_re[j] - s0 * turn_im[j])
+                im[j] = odd * (c0 * turn_im[j] + s0 * turn_re[j])
+            raise_block(count, re, im)
+            largest = multiply_block(first, re, im, out_re, out_im)
+        else:
+            for j in range(BLOCK):
+                a = middle + even * (c0 * turn_re[j] - s0 * turn_im[j])
+                b = odd * (c0 * turn_im[j] + s0 * turn_re[j])
+                u = out_re[first + j] * a - out_im[first + j] * b
+                v = out_re[first + j] * b + out_im[first + j] * a
+                out_re[first + j] = u
+                out_im[first + j] = v
+                largest = max(largest, abs(u) + abs(v))
+        if largest < cut:
+            dead[block] = 1
+        c0, s0 = c0 * far_re - s0 * far_im, c0 * far_im + s0 * far_re
+        since += 1
+
+
 @kernel
 def multiply_atoms(dt, starts, losses, weights, counts, cut, work, turn_re, turn_im, phases, dead, out_re, out_im):
     """Multiply by sum w_k e^{i t l_k} over the atoms of each factor, to the power of its count.
@@ -150,6 +193,14 @@ def multiply_atoms(dt, starts, losses, weights, counts, cut, work, turn_re, turn
     cos0, sin0, far_re, far_im = phases[0], phases[1], phases[2], phases[3]
     for i in range(counts.size):
         start, size = starts[i], starts[i + 1] - starts[i]
+        last = start + size - 1
+        if (size == 2 or (size == 3 and losses[start + 1] == 0.0)) and losses[start] == -losses[last]:
+            # randomized response: half the sines, and no sum over atoms (1,000 of them: 13 -> 3 ms)
+            multiply_mirrored(
+                dt, losses[start], weights[start + 1] if size == 3 else 0.0, weights[start] + weights[last],
+                weights[start] - weights[last], cut, turn_re[0], turn_im[0], re, im, counts[i], dead, out_re, out_im,
+            )  # fmt: skip
+            continue
         for k in range(size):
             fill_turns(dt * losses[start + k], turn_re[k], turn_im[k])
             far_re[k], far_im[k] = math.cos(BLOCK * dt * losses[start + k]), math.sin(BLOCK * dt * losses[start + k])

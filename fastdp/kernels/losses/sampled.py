@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.jit import inlined, kernel, part
 from fastdp.kernels.losses.moments import BLOCK, fill_sum, fill_turns, move_phases, multiply_block, raise_block
 
 REACH = 9.5
@@ -57,7 +57,7 @@ def count_points(sigma, theta, frequency, add):
     return int((_high(sigma, exponent) - _low(sigma, exponent)) / step) + 2
 
 
-@kernel
+@part
 def fill_points(sigma, rate, theta, add, size, losses, weights):
     """The ``size`` + 1 points of E r^a at frequency 0: their losses, and weights that sum to 1.
 

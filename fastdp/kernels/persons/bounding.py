@@ -152,20 +152,9 @@ def _scale_entry(kept, entry, factor, widths):
             place += 1
 
 
-@kernel
-def bound_part(
-    records, firsts, lasts, bits, bucket_bits, limit, limit_rows, mode, widths, starts, buffer, spare, counts, short,
-    order, kept,
-):  # fmt: skip
-    """Write what a part's persons may contribute to ``kept``: code, persons, rows, then the columns' places.
-
-    ``limit`` groups per person (SAMPLE, SCALE_L1, SCALE_L2) and ``limit_rows`` rows per group; or ``limit`` rows per
-    person in all (ROWS). Where groups are scaled, rows and counts are in steps of 2**-16.
-
-    Pre:  the part is records[firsts[k]:lasts[k]] for each k; its persons share the first ``bits`` bits of their images;
-          starts is int64[2**bucket_bits + 1]; buffer, spare, order and kept hold as many rows as the part has.
-    Post: returns the number of entries.
-    """
+@inlined
+def _fill_buckets(records, firsts, lasts, bits, bucket_bits, starts, buffer):
+    """Copy a part to ``buffer``, bucket by bucket of the persons' next bits; starts[b] is then where bucket b ends."""
     size = 1 << bucket_bits
     up, down = np.uint64(bits), np.uint64(64 - bucket_bits)
     for b in range(size + 1):
@@ -185,6 +174,24 @@ def bound_part(
             buffer[at, 2] = records[i, 2]
             for word in range(3, records.shape[1]):
                 buffer[at, word] = records[i, word]
+
+
+@kernel
+def bound_part(
+    records, firsts, lasts, bits, bucket_bits, limit, limit_rows, mode, widths, starts, buffer, spare, counts, short,
+    order, kept,
+):  # fmt: skip
+    """Write what a part's persons may contribute to ``kept``: code, persons, rows, then the columns' places.
+
+    ``limit`` groups per person (SAMPLE, SCALE_L1, SCALE_L2) and ``limit_rows`` rows per group; or ``limit`` rows per
+    person in all (ROWS). Where groups are scaled, rows and counts are in steps of 2**-16.
+
+    Pre:  the part is records[firsts[k]:lasts[k]] for each k; its persons share the first ``bits`` bits of their images;
+          starts is int64[2**bucket_bits + 1]; buffer, spare, order and kept hold as many rows as the part has.
+    Post: returns the number of entries.
+    """
+    size = 1 << bucket_bits
+    _fill_buckets(records, firsts, lasts, bits, bucket_bits, starts, buffer)
     taken = np.uint64(bits + bucket_bits)
     held = np.int64(0)
     first = np.int64(0)
@@ -216,6 +223,47 @@ def bound_part(
                 factor = _ONE if groups <= limit else _factor(groups, limit, mode)
                 for entry in range(mine, held):
                     _scale_entry(kept, entry, factor, widths)
+        first = last
+    return held
+
+
+@kernel
+def keep_rows(
+    records, firsts, lasts, bits, bucket_bits, limit, starts, buffer, spare, counts, short, order, kept,
+):  # fmt: skip
+    """Write the rows of each person's first ``limit`` groups to ``kept``: code, step, number and priority of the group.
+
+    Rows of one group follow one another and have one number; those without a value are left out.
+
+    Pre:  as for `bound_part`, with one column; kept is int64[rows + 1, 4 or more].
+    Post: returns the number of rows.
+    """
+    size = 1 << bucket_bits
+    _fill_buckets(records, firsts, lasts, bits, bucket_bits, starts, buffer)
+    taken = np.uint64(bits + bucket_bits)
+    held, groups, first = np.int64(0), np.int64(0), np.int64(0)
+    for b in range(size):
+        last = starts[b]
+        rows = last - first
+        if rows:
+            _order(buffer, spare, first, last, taken, counts, short, order)
+            image, priority, code, left = np.uint64(0), np.uint64(0), np.uint64(0), np.int64(-1)
+            for i in range(rows):
+                row = order[i]
+                is_new = left < 0 or buffer[row, 0] != image
+                if is_new:
+                    left = np.int64(limit) + 1
+                if is_new or buffer[row, 1] != priority or (buffer[row, 2] >> _HALF) != code:
+                    left -= np.int64(left > 0)
+                    groups += 1
+                image, priority, code = buffer[row, 0], buffer[row, 1], buffer[row, 2] >> _HALF
+                step = np.int64(np.int32(np.uint32(buffer[row, 2])))
+                if left > 0 and step != np.int64(NULL):
+                    kept[held, 0] = np.int64(code)
+                    kept[held, 1] = step
+                    kept[held, 2] = groups
+                    kept[held, 3] = np.int64(priority)
+                    held += 1
         first = last
     return held
 

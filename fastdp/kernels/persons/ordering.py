@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.jit import inlined, part
 
 RADIX_BITS = 11
 RADIX = 1 << RADIX_BITS
@@ -54,7 +54,7 @@ def _sift(a, first, root, count):
         root = child
 
 
-@kernel
+@part
 def sort_few(records, first, last):
     """Heap sort of records first:last: no memory, and never quadratic."""
     count = last - first
@@ -114,7 +114,7 @@ def _sort_person(records, spare, first, last, counts):
         start = stop
 
 
-@kernel
+@part
 def sort_many(records, spare, first, last, counts):
     """Order a bucket of many records: those of a person with many rows by radix, what is left by heap sort.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastdp.kernels.jit import kernel
+from fastdp.kernels.jit import inlined, kernel
 
 NULL = np.int32(-(1 << 31))
 """The step of a null; no value has it."""
@@ -55,21 +55,45 @@ def add_clamped(values, low, high, per_unit, centre, sums):
     sums[2] += squares
 
 
+@inlined
+def _clamp(value, low, high, per_unit):
+    """The step of a value, 0 for NaN; and whether it is a value."""
+    value = low if value < low else value
+    value = high if value > high else value
+    is_value = value == value
+    step = np.int64(np.rint(value * per_unit))
+    return (step if is_value else np.int64(0)), np.int64(is_value)
+
+
 @kernel
 def add_clamped_sum(values, low, high, per_unit, sums):
     """Add the number of values and their steps to ``sums``: as fast as a plain float sum.
 
+    Four quarters are read side by side: more reads are under way at once (1e7 values: 9.5 -> 7.2 ms beside 7.5 ms of
+    a plain sum).
+
     Pre:  as above; sums is int64[3].
     """
     count, total = np.int64(0), np.int64(0)
-    for i in range(values.size):
-        value = values[i]
-        value = low if value < low else value
-        value = high if value > high else value
-        is_value = value == value
-        step = np.int64(np.rint(value * per_unit))
-        total += step if is_value else np.int64(0)
-        count += np.int64(is_value)
+    quarter = values.size // 4
+    a, b, c, d = values[:quarter], values[quarter : 2 * quarter], values[2 * quarter :], values[3 * quarter :]
+    for i in range(quarter):
+        step, one = _clamp(a[i], low, high, per_unit)
+        total += step
+        count += one
+        step, one = _clamp(b[i], low, high, per_unit)
+        total += step
+        count += one
+        step, one = _clamp(c[i], low, high, per_unit)
+        total += step
+        count += one
+        step, one = _clamp(d[i], low, high, per_unit)
+        total += step
+        count += one
+    for i in range(4 * quarter, values.size):
+        step, one = _clamp(values[i], low, high, per_unit)
+        total += step
+        count += one
     sums[0] += count
     sums[1] += total
 

@@ -8,11 +8,8 @@ cache. Two products of matrix and vector read the matrix twice, and take 1.9 tim
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from fastdp.kernels.jit import inlined, kernel, summed
+from fastdp.kernels.jit import inlined, intrinsic, ir, kernel, summed, types
 from fastdp.kernels.products.likelihood import normalize_product, sum_logs, weigh
 
 BLOCK = 8

@@ -11,11 +11,8 @@ import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from fastdp.kernels.jit import inlined, kernel, summed
+from fastdp.kernels.jit import inlined, intrinsic, ir, kernel, summed, types
 
 SMALLEST = 2.2250738585072014e-308
 """The smallest number with all its digits: less counts as 0."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-from fastdp.kernels.jit import OPTIONS, kernel
+from fastdp.kernels.jit import kernel, largest
 
 
-@numba.njit(**OPTIONS, forceinline=True, fastmath={"nnan", "nsz"})  # a maximum in vectors; there is no nan to lose
+@largest
 def _largest_gap(one, other):
     best = 0.0
     for y in range(one.size):

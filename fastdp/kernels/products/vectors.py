@@ -6,16 +6,12 @@ and stores are whole vectors by themselves. Kernels pass addresses as integers, 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
-
-from fastdp.kernels.jit import target_features
+from fastdp.kernels.jit import cgutils, intrinsic, ir, target_features, types
 
 LANES = 8 if "avx512f" in target_features() else 4
 """Numbers in a vector: as many as let a butterfly of ten complex ones stay in registers, or nearly."""
@@ -23,7 +19,20 @@ LANES = 8 if "avx512f" in target_features() else 4
 VECTOR = 8 * LANES
 """Bytes of a vector."""
 
-_INDEX, _NUMBER, _LANES = ir.IntType(64), ir.DoubleType(), ir.VectorType(ir.DoubleType(), LANES)
+
+@functools.cache
+def _index() -> ir.Type:
+    return ir.IntType(64)
+
+
+@functools.cache
+def _number() -> ir.Type:
+    return ir.DoubleType()
+
+
+@functools.cache
+def _lanes() -> ir.Type:
+    return ir.VectorType(_number(), LANES)
 
 
 class Lanes:
@@ -48,7 +57,7 @@ class Lanes:
 
     def plus(self, a: Lanes, b: Lanes | float) -> Lanes:
         """This and a * b, rounded once where the machine can."""
-        shape = ir.FunctionType(_LANES, [_LANES] * 3)
+        shape = ir.FunctionType(_lanes(), [_lanes()] * 3)
         function = cgutils.get_or_insert_function(self.builder.module, shape, f"llvm.fmuladd.v{LANES}f64")
         return Lanes(self.builder, self.builder.call(function, [a.value, _value(b), self.value]))
 
@@ -76,7 +85,7 @@ class Lanes:
 
 
 def _value(number: Lanes | float) -> ir.Value:
-    return number.value if isinstance(number, Lanes) else ir.Constant(_LANES, [number] * LANES)
+    return number.value if isinstance(number, Lanes) else ir.Constant(_lanes(), [number] * LANES)
 
 
 Pair = tuple[Lanes, Lanes | None]
@@ -90,7 +99,7 @@ class Code:
         self.builder = builder
 
     def integer(self, value: Any) -> ir.Value:
-        return ir.Constant(_INDEX, value) if isinstance(value, int) else value
+        return ir.Constant(_index(), value) if isinstance(value, int) else value
 
     def at(self, place: ir.Value, index: ir.Value | int, step: ir.Value | int) -> ir.Value:
         """The place so many steps further."""
@@ -101,10 +110,10 @@ class Code:
         return self.builder.inttoptr(place, kind.as_pointer())
 
     def load(self, place: ir.Value, offset: int = 0) -> Lanes:
-        return Lanes(self.builder, self.builder.load(self._pointer(place, offset, _LANES), align=8))
+        return Lanes(self.builder, self.builder.load(self._pointer(place, offset, _lanes()), align=8))
 
     def store(self, lanes: Lanes, place: ir.Value, offset: int = 0) -> None:
-        self.builder.store(lanes.value, self._pointer(place, offset, _LANES), align=8)
+        self.builder.store(lanes.value, self._pointer(place, offset, _lanes()), align=8)
 
     def read(self, place: ir.Value, *, real: bool) -> Pair:
         """A row of numbers: a vector of real parts, then one of imaginary parts where there are any."""
@@ -118,23 +127,23 @@ class Code:
 
     def spread(self, place: ir.Value, offset: int = 0) -> Lanes:
         """One number in all lanes."""
-        number = self.builder.load(self._pointer(place, offset, _NUMBER), align=8)
-        empty = ir.Constant(_LANES, ir.Undefined)
+        number = self.builder.load(self._pointer(place, offset, _number()), align=8)
+        empty = ir.Constant(_lanes(), ir.Undefined)
         first = self.builder.insert_element(empty, number, ir.Constant(ir.IntType(32), 0))
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
         return Lanes(self.builder, self.builder.shuffle_vector(first, empty, zeros))
 
     def copy_number(self, source: ir.Value, target: ir.Value) -> None:
-        number = self.builder.load(self._pointer(source, 0, _NUMBER), align=8)
-        self.builder.store(number, self._pointer(target, 0, _NUMBER), align=8)
+        number = self.builder.load(self._pointer(source, 0, _number()), align=8)
+        self.builder.store(number, self._pointer(target, 0, _number()), align=8)
 
     def add_number(self, source: ir.Value, target: ir.Value) -> None:
-        number, goal = self._pointer(source, 0, _NUMBER), self._pointer(target, 0, _NUMBER)
+        number, goal = self._pointer(source, 0, _number()), self._pointer(target, 0, _number())
         self.builder.store(self.builder.fadd(self.builder.load(goal), self.builder.load(number)), goal)
 
     def words(self, place: ir.Value, index: ir.Value, count: int) -> list[ir.Value]:
         """A row of so many integers."""
-        first = self._pointer(self.at(place, index, 8 * count), 0, _INDEX)
+        first = self._pointer(self.at(place, index, 8 * count), 0, _index())
         return [self.builder.load(self.builder.gep(first, [self.integer(k)]), align=8) for k in range(count)]
 
     @contextmanager
@@ -164,7 +173,7 @@ class Routine:
 
     def call(self, builder: ir.IRBuilder, *values: ir.Value) -> None:
         """Call it from a function being written."""
-        shape = ir.FunctionType(ir.VoidType(), [_INDEX] * len(values))
+        shape = ir.FunctionType(ir.VoidType(), [_index()] * len(values))
         function = cgutils.get_or_insert_function(builder.module, shape, self._name)
         if not function.blocks:
             function.linkage = "linkonce_odr"
@@ -196,6 +205,6 @@ def address(_context: Any, array: Any) -> Any:
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        return builder.ptrtoint(data, _INDEX)
+        return builder.ptrtoint(data, _index())
 
     return types.int64(array), generate

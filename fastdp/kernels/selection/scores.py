@@ -10,12 +10,11 @@ Candidates that were chosen before are passed over: ``skipped`` holds their indi
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-from fastdp.kernels.jit import OPTIONS, kernel
+from fastdp.kernels.jit import kernel, overload, types
 
 LARGEST_STEP = 1 << 61
+_OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
 _FARTHEST = np.int64(LARGEST_STEP)
 _LARGEST_FLOAT = np.finfo(np.float64).max
 
@@ -25,7 +24,7 @@ def step_of(score, inverse):
     raise NotImplementedError
 
 
-@overload(step_of, jit_options=OPTIONS, inline="always")
+@overload(step_of, jit_options=_OPTIONS, inline="always")
 def _step_of(score, inverse):
     if isinstance(score, types.Float):
 

@@ -12,10 +12,8 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils
 
-from fastdp.kernels.jit import target_features
+from fastdp.kernels.jit import cgutils, ir, target_features
 from fastdp.kernels.stream.cipher import declare_group
 
 ROUNDS = 14

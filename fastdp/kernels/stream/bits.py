@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.jit import inlined, part
 from fastdp.kernels.memory import zeros_aligned
 from fastdp.kernels.stream.keystream import GROUP_BLOCKS, GROUP_WORDS, fill_group
 
@@ -65,7 +65,7 @@ def make_bit_scratch() -> BitScratch:
     )
 
 
-@kernel
+@part
 def _compare_digit(words, digit, level, out):
     """Settle the lanes whose next digit differs from the threshold's: below it they are 1."""
     if digit:
@@ -84,7 +84,7 @@ def _digit(position, high, low):
     return (word >> _U(place)) & _U(1)
 
 
-@kernel
+@part
 def _finish_words(count, key, planes, first_word, high, low, pending, levels, counters, blocks, out):
     """Finish up to sixteen words with lanes that are level after PLANES digits; ``pending`` lists them."""
     for lane in range(GROUP_BLOCKS):
@@ -115,7 +115,7 @@ def _finish_words(count, key, planes, first_word, high, low, pending, levels, co
         attempt += 1
 
 
-@kernel
+@part
 def fill_bit_tile(key, planes, tile, high, low, scratch, out):
     """Write the 128 words of one tile; each bit is 1 with probability (high * 2**64 + low) / 2**128.
 

@@ -7,10 +7,7 @@ State of a block: constants | 256-bit key | 64-bit counter (words 12 and 13) | p
 
 from __future__ import annotations
 
-from llvmlite import ir
-from numba.core import cgutils
-
-from fastdp.kernels.jit import target_features
+from fastdp.kernels.jit import cgutils, ir, target_features
 from fastdp.kernels.stream.cipher import declare_group
 
 ROUNDS = 20

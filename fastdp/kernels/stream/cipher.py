@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
-from numba.core import cgutils
+from fastdp.kernels.jit import cgutils, ir
 
 
 def declare_group(module: ir.Module, name: str, *, each: bool) -> tuple[ir.Function, ir.IRBuilder | None]:

@@ -13,11 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from fastdp.kernels.jit import kernel
+from fastdp.kernels.jit import intrinsic, ir, part, types
 from fastdp.kernels.stream import aes, chacha
 
 GROUP_BLOCKS = chacha.GROUP_BLOCKS
@@ -54,7 +51,7 @@ def fill_group(_context: Any, key: Any, counters: Any, plane: Any, attempt: Any,
     return signature, generate
 
 
-@kernel
+@part
 def fill_attempt(key, plane, attempt, first_group, groups, counters, out):
     """Write consecutive groups of one plane of the keystream, under a number of their own.
 
@@ -68,7 +65,7 @@ def fill_attempt(key, plane, attempt, first_group, groups, counters, out):
         fill_group(key, counters, np.uint32(plane), np.uint32(attempt), out, group * GROUP_WORDS)
 
 
-@kernel
+@part
 def fill_plane(key, plane, first_group, counters, out):
     """As ``fill_attempt`` for attempt 0 and all of ``out``, whose size is a multiple of 256."""
     fill_attempt(key, plane, np.uint32(0), first_group, out.size // GROUP_WORDS, counters, out)

@@ -18,11 +18,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.jit import inlined, intrinsic, ir, part, types
 from fastdp.kernels.memory import zeros_aligned
 from fastdp.kernels.stream.keystream import GROUP_BLOCKS, GROUP_WORDS, fill_group, fill_plane
 
@@ -141,7 +138,7 @@ def count_trailing_zeros(_context: Any, word: Any) -> Any:
     return signature, generate
 
 
-@kernel
+@part
 def open_privates(key, work, blocks):
     """Fill ``blocks[:256]`` with the first private blocks of the sixteen slots in ``work[32:48]``."""
     counters = work[16:32]
@@ -150,7 +147,7 @@ def open_privates(key, work, blocks):
     fill_group(key, counters, PRIVATE, np.uint32(0), blocks, 0)
 
 
-@kernel
+@part
 def open_consecutive(key, first, work, blocks):
     """Fill ``blocks[:256]`` with the first private blocks of slots first, first + 1, ..., first + 15."""
     for lane in range(GROUP_BLOCKS):
@@ -167,7 +164,7 @@ def select_private(slot, lane, work):
     work[3] = np.uint64(1)
 
 
-@kernel
+@part
 def _open_further(key, work, blocks):
     """Write the record's next private block to ``blocks[256:]`` and read on there."""
     counters = work[16:32]

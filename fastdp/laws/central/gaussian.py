@@ -180,6 +180,30 @@ class GaussianLaw:
             return _table_loss(self.rate, steps)
         return _wide_loss(np.array([self.sigma]), np.array([float(steps)]))
 
+    def log_pmf(self, z: np.ndarray) -> np.ndarray:
+        """Ln P(z), z in whole steps."""
+        logs: np.ndarray = -np.square(z) / (2 * self.sigma**2) - math.log(self._mass)
+        return logs
+
+    @property
+    def _mass(self) -> float:
+        """The sum of e**(-z**2 / (2 sigma**2)): below sigma = 2 term by term, else the integral, to 1e-15."""
+        if self.sigma >= 2:
+            return self.sigma * math.sqrt(2 * math.pi)
+        return math.fsum(math.exp(-z * z / (2 * self.sigma**2)) for z in range(-85, 86))
+
+    def cdf(self, z: np.ndarray) -> np.ndarray:
+        """P(noise <= z), z in whole steps: sums for small sigma, by Euler and Maclaurin for large, to 1e-10."""
+        z = np.asarray(z, np.float64)
+        if self.sigma < SUMMED_SIGMA:
+            reach = math.ceil(40 * self.sigma) + 2
+            sums = np.cumsum(np.exp(self.log_pmf(np.arange(-reach, reach + 1.0))))
+            return np.where(z < -reach, 0.0, sums[np.clip(z, -reach, reach).astype(np.int64) + reach])
+        x = (z + 0.5) / self.sigma
+        slope = x * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi) / (24 * self.sigma**2)
+        found: np.ndarray = np.vectorize(lambda at: math.erfc(-at / math.sqrt(2)) / 2, otypes=[np.float64])(x) + slope
+        return found
+
     def half_width(self, level: float) -> int:
         return int(_half_widths(np.array([self.sigma]), level)[0])
 

@@ -64,6 +64,18 @@ class LaplaceLaw:
         rate = float(self.rate.exact)
         return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
+    def log_pmf(self, z: np.ndarray) -> np.ndarray:
+        """Ln P(z), z in whole steps."""
+        rate = float(self.rate.exact)
+        logs: np.ndarray = math.log(math.tanh(rate / 2)) - rate * np.abs(z)
+        return logs
+
+    def cdf(self, z: np.ndarray) -> np.ndarray:
+        """P(noise <= z), z in whole steps: a**|z| / (1 + a) below 0, 1 - a**(z+1) / (1 + a) from 0 on."""
+        rate = float(self.rate.exact)
+        tails = np.exp(-rate * np.where(z < 0, -z, z + 1)) / (1 + math.exp(-rate))
+        return np.where(z < 0, tails, 1 - tails)
+
     def half_width(self, level: float) -> int:
         """The smallest w with P(|z| <= w) >= level: 1 - 2 a**(w+1) / (1 + a)."""
         rate = float(self.rate.exact)

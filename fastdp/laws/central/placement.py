@@ -12,11 +12,13 @@ import numpy as np
 from fastdp.errors import DomainError, ParameterError, SchemaError
 from fastdp.kernels.central import addition
 
-Boundary = Literal["clamp", "fold", "resample"]
-BOUNDARIES = ("clamp", "fold", "resample")
+Boundary = Literal["clamp", "fold", "resample", "open"]
+BOUNDARIES = ("clamp", "fold", "resample", "open")
 
 LARGEST_FOLD = 2.0**52
 FLOAT64 = np.dtype(np.float64)
+LARGEST_OPEN = 1 << 61
+"""The largest size of a bound, and of noise, whose sum is certain to fit 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class FloatGrid:
         low, high = math.ceil(bounds[0] / grid), math.floor(bounds[1] / grid)
         if low >= high:
             raise ParameterError(f"{owner}: bounds are closer than the granularity {grid!r}; choose a finer one")
-        ends = _ends(owner, grid, low * grid, high * grid, dtype)
+        limits = (-math.inf, math.inf) if boundary == "open" else (low * grid, high * grid)
+        ends = _ends(owner, grid, *limits, dtype)
         return cls(owner, grid, low * grid, high * grid, *ends, boundary == "fold")
 
     @property
@@ -127,3 +130,43 @@ class IntegerRange:
     def add(self, values: np.ndarray, noise: np.ndarray, out: np.ndarray) -> None:
         add = addition.add_integers_folded if self.folded else addition.add_integers
         add(values, noise, np.int64(self.low), np.int64(self.high), np.int64(self.flip), out)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIntegers:
+    """Integers clamped to ``low`` to ``high``, whose sums with noise are not: ``dtype`` is wide enough for them."""
+
+    low: int
+    high: int
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def within(cls, owner: str, dtype: np.dtype[Any], bounds: tuple[int, int], reach: int) -> OpenIntegers:
+        """The smallest signed type, no narrower than the values' own, that holds sums with noise of up to ``reach``."""
+        low, high = bounds[0] - reach, bounds[1] + reach
+        for bits in (8, 16, 32, 64):
+            limits = np.iinfo(f"i{bits // 8}")
+            if bits >= 8 * dtype.itemsize and limits.min <= low and high <= limits.max:
+                if max(abs(low), abs(high)) > LARGEST_OPEN:
+                    break
+                return cls(*bounds, np.dtype(limits.dtype))
+        raise SchemaError(f'{owner}: outputs may exceed 64 bits; narrow the bounds, or clamp them (boundary="clamp")')
+
+    def steps(self, values: np.ndarray) -> np.ndarray:
+        """Values as distances from the lower bound, clamped to the bounds."""
+        above: np.ndarray = self._inside(values) - np.int64(self.low)
+        return above
+
+    def add(self, values: np.ndarray, noise: np.ndarray, out: np.ndarray) -> None:
+        sums = self._inside(values)
+        sums += np.clip(noise, -LARGEST_OPEN, LARGEST_OPEN)
+        limits = np.iinfo(self.dtype)
+        np.clip(sums, limits.min, limits.max, out=out, casting="unsafe")
+
+    def _inside(self, values: np.ndarray) -> np.ndarray:
+        limits = np.iinfo(values.dtype)
+        low, high = (min(max(bound, limits.min), limits.max) for bound in (self.low, self.high))
+        inside: np.ndarray = np.clip(values, values.dtype.type(low), values.dtype.type(high)).astype(np.int64)
+        if (low, high) != (self.low, self.high):
+            inside = np.clip(inside, self.low, self.high)
+        return inside

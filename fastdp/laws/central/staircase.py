@@ -88,6 +88,24 @@ class StaircaseLaw:
                 mass += 2 * height * ratio**fall * (high - low)
         return total / (mass - 1)
 
+    def log_pmf(self, z: np.ndarray) -> np.ndarray:
+        """Ln P(z), z in whole steps."""
+        period, rest = np.divmod(np.abs(z), self.steps)
+        falls = period + (rest >= self.tread)
+        logs: np.ndarray = -float(self.rate.exact) * falls - math.log(self._one_over_peak())
+        return logs
+
+    def cdf(self, z: np.ndarray) -> np.ndarray:
+        """P(noise <= z), z in whole steps."""
+        ratio, z = math.exp(-float(self.rate.exact)), np.asarray(z, np.float64)
+        inside = np.where(z < 0, -z - 1, z)  # P(|noise| <= inside), from the geometric sum of whole periods
+        period, rest = np.divmod(inside + 1, self.steps)
+        whole = self.tread + ratio * (self.steps - self.tread)
+        own = np.minimum(rest, self.tread) + ratio * np.maximum(rest - self.tread, 0)
+        side = whole * (1 - ratio**period) / (1 - ratio) + ratio**period * own
+        within = (2 * side - 1) / self._one_over_peak()
+        return np.where(z < 0, np.where(inside < 0, 0.0, (1 - within) / 2), (1 + within) / 2)
+
     def half_width(self, level: float) -> int:
         """The smallest w with P(|z| <= w) >= level."""
         low, high = -1, self.steps

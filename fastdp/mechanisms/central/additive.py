@@ -30,6 +30,7 @@ from fastdp.mechanisms.annotations import (
     gives_values,
 )
 from fastdp.mechanisms.base import ColumnMechanism, derived, given, set_fields
+from fastdp.mechanisms.central.noise_law import NoiseLaw
 from fastdp.privacy import MetricPrivacy, Privacy
 from fastdp.random.rng import Rng, resolve
 from fastdp.typing import Column
@@ -45,6 +46,7 @@ ROUNDING_BITS = 20
 SMALLEST_NUMBER = 1e-300
 SMALLEST_GRANULARITY = 2.0**-1000
 LARGEST_GRANULARITY = 2.0**900
+CLAMP_OR_OPEN = ("clamp", "open")
 
 
 class Additive(ColumnMechanism):
@@ -68,6 +70,10 @@ class Additive(ColumnMechanism):
         """What one step of the noise is in the values' own unit."""
         return 1
 
+    def _widened(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """The type of the results for values of this type."""
+        return dtype
+
     @gives_values
     def randomize(self, values: Column, *, rng: Rng | None = None, nulls: Nulls = "error") -> Any:
         """One noisy value per value, in the caller's own kind of container.
@@ -77,20 +83,27 @@ class Additive(ColumnMechanism):
         ``nulls="public"`` keeps nulls where they are.
         """
         owner = type(self).__name__
-        column = read_numeric(owner, values, self.number_kind, nulls=nulls)
+        widen = self._widened if self.boundary == "open" else None
+        column = read_numeric(owner, values, self.number_kind, nulls=nulls, widen=widen)
         law: Law = self._law
         records = self._records()
         if records is not None and records != column.size:
             raise ParameterError(f"{owner}: parameters are given for {records} records, values for {column.size}")
-        placement = self._placement(column.result_dtype)
+        placement = self._placement(column.result_dtype if column.read_dtype is None else column.read_dtype)
         resamples = self.boundary == "resample"
         return add_noise(owner, column, resolve(owner, rng), law, placement, needs_steps=resamples)
 
     def result_type(self, arrow_type: pa.DataType) -> pa.DataType:
-        """The type of the values, or float64 for integers that get real noise."""
+        """The type of the values, or float64 for integers that get real noise.
+
+        With ``boundary="open"`` integers become signed ones, wide enough for the noise.
+        """
+        import pyarrow as pa
+
         kind = numeric_result_type(type(self).__name__, arrow_type, self.number_kind)
-        self._placement(np.dtype(kind.to_pandas_dtype()))  # which refuses bounds that the type cannot hold
-        return kind
+        dtype = np.dtype(kind.to_pandas_dtype())
+        self._placement(dtype)  # which refuses bounds that the type cannot hold
+        return kind if self.boundary != "open" else pa.from_numpy_dtype(self._widened(dtype))
 
     def losses(self) -> tuple[Loss, ...]:
         """The privacy loss of the noise, the worst record's; clamping and folding are post-processing."""
@@ -112,6 +125,15 @@ class Additive(ColumnMechanism):
     def variance(self) -> Any:
         """The variance of the noise before any boundary; an array for per-record parameters."""
         return unconditioned(self._law).variance * self._step**2
+
+    @property
+    def law(self) -> NoiseLaw:
+        """The distribution of the noise before any boundary: `pmf`, `pdf`, `cdf`, `log_ratio` and `plot`."""
+        owner = type(self).__name__
+        if self._records() is not None:
+            raise ParameterError(f"{owner}: law is for one parameter for all records")
+        law, distance = unconditioned(self._law), float(self.sensitivity)
+        return NoiseLaw(owner, law, self._step, distance, is_real=self.number_kind == "float")
 
     def interval(self, level: float) -> tuple[Any, Any]:
         """The smallest symmetric interval that holds the noise, before any boundary, with probability ``level``.
@@ -204,7 +226,9 @@ class GaussianNoise(Additive):
         owner = type(self).__name__
         sensitivity = read_sensitivity(self)
         aim = GaussianAim.read(owner, self.epsilon, self.delta, self.rho, given(self.scale))
-        return aim, sensitivity, read_bounds(self), together(owner, sensitivity, aim.parameter)
+        bounds = read_bounds(self)
+        check_boundary(owner, self.boundary, bounds, is_each=False, allowed=CLAMP_OR_OPEN)
+        return aim, sensitivity, bounds, together(owner, sensitivity, aim.parameter)
 
     @property
     def privacy(self) -> Privacy:
@@ -284,9 +308,16 @@ def by_distance(mechanism: Additive, **stated: Any) -> MetricPrivacy:
     return MetricPrivacy(**stated, distance=distance, rounding=rounded, unit=unit, neighbours="replace")
 
 
-def check_boundary(owner: str, boundary: str, bounds: tuple[float, float] | None, *, is_each: bool) -> None:
-    """Folding and resampling need bounds; resampling needs one law for all records."""
-    validation.one_of(owner, "boundary", boundary, BOUNDARIES)
+def check_boundary(
+    owner: str,
+    boundary: str,
+    bounds: tuple[float, float] | None,
+    *,
+    is_each: bool,
+    allowed: tuple[str, ...] = BOUNDARIES,
+) -> None:
+    """All but clamping need bounds; resampling needs one law for all records."""
+    validation.one_of(owner, "boundary", boundary, allowed)
     if bounds is None and boundary != "clamp":
         raise ParameterError(f'{owner}: boundary="{boundary}" needs bounds')
     if boundary == "resample" and is_each:

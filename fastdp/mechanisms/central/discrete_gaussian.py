@@ -11,6 +11,7 @@ from fastdp import validation
 from fastdp.channels import LARGEST_DENSE, DenseChannel
 from fastdp.errors import ParameterError
 from fastdp.laws.central.gaussian import GaussianEach, GaussianLaw
+from fastdp.laws.central.placement import Boundary
 from fastdp.mechanisms.annotations import (
     ONE,
     UNSET,
@@ -45,7 +46,9 @@ class DiscreteGaussian(GaussianNoise, IntegerNoise):
     scale
         The parameter sigma of the noise, instead of a guarantee.
     bounds
-        The interval (low, high) of integers that values and outputs are clamped to.
+        The interval (low, high) of integers that values are clamped to.
+    boundary
+        Whether outputs are clamped to the bounds, too: "clamp" or "open".
 
     >>> import fastdp as fd
     >>> fd.DiscreteGaussian(rho=0.5, sensitivity=1).variance
@@ -58,6 +61,7 @@ class DiscreteGaussian(GaussianNoise, IntegerNoise):
     sensitivity: WholeAmount = ONE
     scale: OptionalAmount = UNSET
     bounds: OptionalIntegers = UNSET
+    boundary: Boundary = "clamp"
 
     def __post_init__(self) -> None:
         aim, sensitivity, bounds, arrays = self._ask()
@@ -76,8 +80,8 @@ class DiscreteGaussian(GaussianNoise, IntegerNoise):
 
     def channel(self) -> DenseChannel:
         """The channel between the integers of ``bounds``, low first: the end columns hold what lies beyond them."""
-        if self.bounds is None or self._records() is not None:
-            raise ParameterError("DiscreteGaussian: a channel needs bounds, and one rho for all records")
+        if self.bounds is None or self.boundary == "open" or self._records() is not None:
+            raise ParameterError("DiscreteGaussian: a channel needs bounds that outputs keep, and one rho for all")
         size = self.bounds[1] - self.bounds[0] + 1
         if size > LARGEST_DENSE:
             raise ParameterError(f"DiscreteGaussian: a channel has at most {LARGEST_DENSE} inputs, got {size}")

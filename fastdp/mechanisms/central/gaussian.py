@@ -10,7 +10,7 @@ import numpy as np
 
 from fastdp import validation
 from fastdp.laws.central.gaussian import LARGEST_EACH_SIGMA, LARGEST_SIGMA, GaussianEach, GaussianLaw
-from fastdp.laws.central.placement import FloatGrid
+from fastdp.laws.central.placement import Boundary, FloatGrid
 from fastdp.mechanisms.annotations import (
     UNSET,
     Alternative,
@@ -54,7 +54,9 @@ class Gaussian(GaussianNoise, FloatNoise):
     granularity
         The spacing of the output grid, a power of two; chosen by default.
     bounds
-        The interval (low, high) that values and outputs are clamped to.
+        The interval (low, high) that values are clamped to.
+    boundary
+        Whether outputs are clamped to the bounds, too: "clamp" or "open".
 
     >>> import fastdp as fd
     >>> round(fd.Gaussian(epsilon=1.0, delta=1e-6, sensitivity=1.0).scale, 4)
@@ -68,6 +70,7 @@ class Gaussian(GaussianNoise, FloatNoise):
     scale: OptionalAmount = UNSET
     granularity: OptionalNumber = UNSET
     bounds: OptionalPair = UNSET
+    boundary: Boundary = "clamp"
 
     def __post_init__(self) -> None:
         owner = "Gaussian"
@@ -87,5 +90,5 @@ class Gaussian(GaussianNoise, FloatNoise):
             steps = np.floor(sensitivities / grid) + 1
             law = GaussianEach(aim.sigmas_in_steps(steps, parameters, grid), owner)
             scale = validation.PerRecord(law.sigma * grid)
-        FloatGrid.within(owner, grid, bounds)
+        FloatGrid.within(owner, grid, bounds, self.boundary)
         self._set_aim(aim, law, scale, sensitivity=sensitivity, granularity=grid, bounds=bounds, _steps=steps)

@@ -42,7 +42,7 @@ class Geometric(LaplaceNoise, IntegerNoise):
     bounds
         The interval (low, high) of integers that values are clamped to.
     boundary
-        What happens to outputs outside the bounds: "clamp", "fold" or "resample".
+        What happens to outputs outside the bounds: "clamp", "fold", "resample", or "open", which leaves them there.
 
     >>> import fastdp as fd
     >>> fd.Geometric(epsilon=0.5, sensitivity=1, bounds=(0, 120)).channel().shape
@@ -76,8 +76,8 @@ class Geometric(LaplaceNoise, IntegerNoise):
 
     def channel(self) -> Channel:
         """The channel between the integers of ``bounds``, low first."""
-        if self.bounds is None or self._records() is not None:
-            raise ParameterError("Geometric: a channel needs bounds, and one epsilon for all records")
+        if self.bounds is None or self.boundary == "open" or self._records() is not None:
+            raise ParameterError("Geometric: a channel needs bounds that outputs keep, and one epsilon for all records")
         low, high = self.bounds
         size = high - low + 1
         rate = float(unconditioned(self._law).rate.exact)

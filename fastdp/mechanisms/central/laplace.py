@@ -55,7 +55,7 @@ class Laplace(LaplaceNoise, FloatNoise):
     bounds
         The interval (low, high) that values are clamped to.
     boundary
-        What happens to outputs outside the bounds: "clamp", "fold" or "resample".
+        What happens to outputs outside the bounds: "clamp", "fold", "resample", or "open", which leaves them there.
 
     >>> import fastdp as fd
     >>> mechanism = fd.Laplace(epsilon=1.0, sensitivity=1.0)

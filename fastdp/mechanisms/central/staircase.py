@@ -11,13 +11,21 @@ import numpy as np
 from fastdp import validation
 from fastdp.errors import ParameterError
 from fastdp.laws.cell_tables import LARGEST_RATE
-from fastdp.laws.central.placement import FloatGrid
+from fastdp.laws.central.placement import Boundary, FloatGrid
 from fastdp.laws.central.staircase import StaircaseEach, StaircaseLaw
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
 from fastdp.mechanisms.annotations import UNSET, Amount, OptionalNumber, OptionalPair, Parameter, computed, frozen
 from fastdp.mechanisms.base import derived, given, set_fields
-from fastdp.mechanisms.central.additive import FloatNoise, by_distance, choose_granularity, read_bounds, together
+from fastdp.mechanisms.central.additive import (
+    CLAMP_OR_OPEN,
+    FloatNoise,
+    by_distance,
+    check_boundary,
+    choose_granularity,
+    read_bounds,
+    together,
+)
 from fastdp.privacy import MetricPrivacy, Privacy
 from fastdp.validation import PerRecord
 
@@ -52,7 +60,9 @@ class Staircase(FloatNoise):
     granularity
         The spacing of the output grid, a power of two; chosen by default.
     bounds
-        The interval (low, high) that values and outputs are clamped to.
+        The interval (low, high) that values are clamped to.
+    boundary
+        Whether outputs are clamped to the bounds, too: "clamp" or "open".
 
     >>> import fastdp as fd
     >>> fd.Staircase(epsilon=8.0, sensitivity=1.0).variance < fd.Laplace(epsilon=8.0, sensitivity=1.0).variance
@@ -64,6 +74,7 @@ class Staircase(FloatNoise):
     gamma: Parameter[float | None, float | PerRecord] = UNSET
     granularity: OptionalNumber = UNSET
     bounds: OptionalPair = UNSET
+    boundary: Boundary = "clamp"
     _law: Any = computed()
 
     def __post_init__(self) -> None:
@@ -71,12 +82,13 @@ class Staircase(FloatNoise):
         epsilon = validation.positive_or_per_record(owner, "epsilon", self.epsilon)
         sensitivity = validation.positive_or_per_record(owner, "sensitivity", self.sensitivity)
         bounds = read_bounds(self)
+        check_boundary(owner, self.boundary, bounds, is_each=False, allowed=CLAMP_OR_OPEN)
         gamma = None if given(self.gamma) is None else validation.probability(owner, "gamma", self.gamma)
         arrays = together(owner, epsilon, sensitivity)
         calibrate = self._calibrate if arrays is None else self._calibrate_each
         epsilons, sensitivities = (epsilon, sensitivity) if arrays is None else arrays
         law, gamma, grid = calibrate(owner, epsilons, sensitivities, gamma)
-        FloatGrid.within(owner, grid, bounds)
+        FloatGrid.within(owner, grid, bounds, self.boundary)
         set_fields(
             self, epsilon=epsilon, sensitivity=sensitivity, gamma=gamma, granularity=grid, bounds=bounds, _law=law
         )

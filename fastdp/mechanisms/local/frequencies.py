@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from fastdp import validation
+from fastdp import optional, validation
 from fastdp.binomial import normal_quantile, wilson
 from fastdp.columns.categories import codes_result_type
+from fastdp.display.html import to_html
+from fastdp.display.plotting import draw_shares, new_axes
 from fastdp.errors import ParameterError
 from fastdp.mechanisms.annotations import DeclaredDomain
 from fastdp.mechanisms.base import ColumnMechanism, FiniteMechanism
@@ -97,6 +99,52 @@ class FrequencyEstimate(Result):
             rest = np.maximum(middle**2 - square * (self.frequencies**2 - width * constant), 0.0)
         half = np.sqrt(np.where(np.isfinite(constant), rest, np.inf))
         return (middle - half) / square, (middle + half) / square
+
+    def to_dict(self, level: float | None = None) -> dict[str, Any]:
+        """Everything in plain Python, with a level also the intervals.
+
+        Parameters
+        ----------
+        level
+            The probability that an interval holds the truth, between 0 and 1.
+        """
+        found: dict[str, Any] = {"frequency": self.frequencies.tolist(), "std_error": self.std_error.tolist()}
+        if level is not None:
+            low, high = self.interval(level)
+            found |= {"low": low.tolist(), "high": high.tolist()}
+        return found | {"n": self.n}
+
+    def to_pandas(self, level: float | None = None) -> Any:
+        """One row per value, as a pandas frame; needs pandas.
+
+        Parameters
+        ----------
+        level
+            The probability that an interval holds the truth, between 0 and 1.
+        """
+        pandas = optional.load("FrequencyEstimate.to_pandas", "pandas", extra="report")
+        columns = self.to_dict(level)
+        del columns["n"]
+        return pandas.DataFrame(columns)
+
+    def plot(self, *, level: float = 0.95, ax: Any = None) -> Any:
+        """Frequencies with their intervals; needs matplotlib. Returns the axes.
+
+        Parameters
+        ----------
+        level
+            The level of the intervals.
+        ax
+            The axes to draw on; new ones by default.
+        """
+        return draw_shares(new_axes("FrequencyEstimate.plot", ax), self.frequencies, interval=self.interval(level))
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [f"{i}", f"{share:.4f}", f"{error:.4f}"]
+            for i, (share, error) in enumerate(zip(self.frequencies, self.std_error, strict=True))
+        ]
+        return to_html(f"Frequencies from {self.n:,} reports", rows, head=["value", "frequency", "std_error"])
 
     def __repr__(self) -> str:
         return f"FrequencyEstimate(n={self.n}, values={self.frequencies.size})"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from fastdp import validation
 from fastdp.channels.window import WindowChannel
+from fastdp.display.plotting import draw_shares, new_axes
 from fastdp.errors import ParameterError
 from fastdp.kernels.local.count_numbers import count_reports
 from fastdp.kernels.local.numeric import ALL
@@ -37,6 +39,16 @@ class DistributionEstimate(Result):
     mean: float
     iterations: int
     n: int
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """The share of each bin; needs matplotlib. Returns the axes.
+
+        Parameters
+        ----------
+        ax
+            The axes to draw on; new ones by default.
+        """
+        return draw_shares(new_axes("DistributionEstimate.plot", ax), self.distribution)
 
     def __repr__(self) -> str:
         return f"DistributionEstimate(n={self.n}, bins={self.distribution.size}, mean={self.mean:.6g})"

@@ -12,7 +12,7 @@ from fastdp import rounding, validation
 from fastdp.columns.numeric import Nulls
 from fastdp.columns.points import read_points
 from fastdp.errors import ParameterError
-from fastdp.mechanisms.annotations import UNSET, OptionalNumber, computed, frozen
+from fastdp.mechanisms.annotations import UNSET, OptionalNumber, Rate, computed, frozen
 from fastdp.mechanisms.base import PointMechanism, set_fields
 from fastdp.mechanisms.central.geometric import Geometric
 from fastdp.mechanisms.metric.planar_laplace import LARGEST_DISTANCE, PlanarLaplace
@@ -21,7 +21,7 @@ from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
 from fastdp.renamed import renamed
 from fastdp.typing import Column
-from fastdp.units.lengths import METRES
+from fastdp.units.lengths import METRES, read_rate
 
 SMALLEST_SHARE, LARGEST_SHARE = 1 / 64, 1 / 4
 """Parts of epsilon that the origin may cost."""
@@ -65,7 +65,7 @@ class GlobeLaplace(PointMechanism):
     Privacy(epsilon=0.7..., unit='1 km', neighbours='replace')
     """
 
-    epsilon: float
+    epsilon: Rate
     unit: str
     granularity: OptionalNumber = UNSET
     _step: float = computed()
@@ -74,8 +74,8 @@ class GlobeLaplace(PointMechanism):
 
     def __post_init__(self) -> None:
         owner = "GlobeLaplace"
-        epsilon = validation.positive(owner, "epsilon", self.epsilon)
         unit = validation.one_of(owner, "unit", self.unit, tuple(METRES))
+        epsilon = validation.positive(owner, "epsilon", read_rate(owner, self.epsilon, unit))
         per_metre = epsilon / METRES[unit]
         share = max(math.sqrt(3) / (per_metre * FAR), SMALLEST_SHARE)
         if not share <= LARGEST_SHARE:

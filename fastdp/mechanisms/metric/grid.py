@@ -19,10 +19,11 @@ from fastdp.errors import ParameterError
 from fastdp.kernels.metric.probability_rows import Rows, add_offsets, fill_rows
 from fastdp.laws.metric import cell_masses as offsets
 from fastdp.laws.metric.probability_rows import SPARE, arrange, realise_offsets
-from fastdp.mechanisms.annotations import Shape, computed, frozen
+from fastdp.mechanisms.annotations import Rate, Shape, computed, frozen
 from fastdp.mechanisms.base import set_fields
 from fastdp.mechanisms.metric.finite import CodeMechanism
 from fastdp.privacy import Privacy
+from fastdp.units.lengths import METRES, read_rate
 
 LARGEST_GRID = 1 << 18
 """Cells of a grid: 512 by 512."""
@@ -55,7 +56,7 @@ def _build(quarter: Callable[[float, int, int], np.ndarray], rate: float, shape:
 class GridNoise(CodeMechanism):
     """Noise on the cells of a grid: the fields and the guarantee of both kinds."""
 
-    epsilon: float
+    epsilon: Rate
     shape: Shape
     cell: float = 1.0
     unit: str = "cell"
@@ -64,7 +65,9 @@ class GridNoise(CodeMechanism):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        epsilon = validation.positive(owner, "epsilon", self.epsilon)
+        if isinstance(self.epsilon, str):
+            validation.one_of(owner, "unit", self.unit, tuple(METRES))
+        epsilon = validation.positive(owner, "epsilon", read_rate(owner, self.epsilon, self.unit))
         cell = validation.positive(owner, "cell", self.cell)
         if not isinstance(self.unit, str) or not self.unit:
             raise ParameterError(f"{owner}: unit must be the name of a length, such as 'km'")
@@ -78,11 +81,10 @@ class GridNoise(CodeMechanism):
             raise ParameterError(f"{owner}: shape must have from 2 to {LARGEST_GRID} cells, got {rows} x {columns}")
         set_fields(self, epsilon=epsilon, cell=cell, shape=(rows, columns))
         rate = epsilon * cell - 2 * float(self._excess())
-        smallest = 2 * offsets.SPAN / offsets.LARGEST_REACH
-        if not smallest <= rate <= offsets.LARGEST_RATE:
+        if not offsets.SMALLEST_RATE <= rate <= offsets.LARGEST_RATE:
             raise ParameterError(
-                f"{owner}: epsilon per side of a cell must be from {smallest:.2g} to {offsets.LARGEST_RATE:g}, the "
-                f"sampler's resolution, got {epsilon * cell:.6g}; choose other cells"
+                f"{owner}: epsilon per side of a cell must be from {offsets.SMALLEST_RATE:.2g} to "
+                f"{offsets.LARGEST_RATE:g}, the sampler's resolution, got {epsilon * cell:.6g}; choose other cells"
             )
         set_fields(self, _rate=rate)
 

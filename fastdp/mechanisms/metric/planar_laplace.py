@@ -22,6 +22,7 @@ from fastdp.mechanisms.annotations import (
     UNSET,
     OptionalNumber,
     OptionalPair,
+    Rate,
     Region,
     computed,
     frozen,
@@ -35,7 +36,7 @@ from fastdp.random.rng import Rng, resolve
 from fastdp.renamed import renamed
 from fastdp.threads import for_each_block
 from fastdp.typing import Column, Matrix, Numbers
-from fastdp.units.lengths import METRES
+from fastdp.units.lengths import METRES, read_rate
 
 LARGEST_DISTANCE = 4.0e6
 """Metres east or north of the origin up to which reports on the globe lie; it must be far less than a quadrant."""
@@ -66,7 +67,7 @@ class PlanarLaplace(PlanarNoise):
     Parameters
     ----------
     epsilon
-        The privacy per unit of distance.
+        The privacy per unit of distance; or words such as ``"ln(2)/200m"``.
     unit
         The unit of the coordinates and of epsilon, such as "m" or "km".
     granularity
@@ -85,7 +86,7 @@ class PlanarLaplace(PlanarNoise):
     >>> latitude, longitude = mechanism.randomize_latlon(48.86, 2.33)
     """
 
-    epsilon: float
+    epsilon: Rate
     unit: str
     granularity: OptionalNumber = UNSET
     region: Region = UNSET
@@ -94,8 +95,8 @@ class PlanarLaplace(PlanarNoise):
 
     def __post_init__(self) -> None:
         owner = "PlanarLaplace"
-        epsilon = validation.positive(owner, "epsilon", self.epsilon)
         unit = validation.one_of(owner, "unit", self.unit, tuple(METRES))
+        epsilon = validation.positive(owner, "epsilon", read_rate(owner, self.epsilon, unit))
         granularity = given(self.granularity)
         if granularity is None:
             granularity = derived(2.0 ** math.floor(-math.log2(METRES[unit])))

@@ -14,8 +14,11 @@ from fastdp.mechanisms.central.key_selection import KeySelection
 from fastdp.queries.answers.noise import Noise
 from fastdp.queries.answers.ratios import fieller
 from fastdp.queries.answers.selected import selected_intervals
+from fastdp.queries.answers.variances import Scales, variance_set
 
 Interval = tuple[np.ndarray, np.ndarray]
+MEANS_PART = 1 / 25
+"""The part of what may fail of a variance's interval that is spent on its mean, on which it hardly depends."""
 
 
 class Errors(Protocol):
@@ -107,7 +110,7 @@ class RatioErrors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VarianceErrors:
-    """A variance: the mean square less the squared mean, each an interval at half of what may fail."""
+    """A variance: the mean square less the squared mean; a set of means and variances, seen from the variance."""
 
     mean: RatioErrors
     square: RatioErrors
@@ -124,15 +127,18 @@ class VarianceErrors:
         return np.asarray(np.hypot(self.square.std_error, 2 * centred * self.mean.std_error))
 
     def interval(self, level: float) -> Interval:
-        each = 1 - (1 - level) / 2
-        low, high = self.mean.interval(each)
-        low, high = low - self.mean.middle, high - self.mean.middle
-        least = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(low**2, high**2))
-        most = np.maximum(low**2, high**2)
+        mean, square = self.mean, self.square
+        step, unit = mean.count_step, mean.grid
+        scales = Scales(square.noise, square.grid, mean.noise, unit, mean.count_noise, step)
+        low, high = mean.interval(1 - (1 - level) * MEANS_PART)
+        low, high = low - mean.middle, high - mean.middle
+        bottom, top = variance_set(
+            scales, square.sums * square.grid, mean.sums * unit, mean.counts * step, (low, high),
+            1 - (1 - level) * (1 - MEANS_PART), mean.largest * unit,
+        )  # fmt: skip
         # Squares and sums were rounded toward zero, by less than a step for each row that counts.
-        slack = 2 * self.square.grid
-        bottom, top = self.square.interval(each)
-        return np.maximum(bottom - most - slack, 0.0), np.maximum(top - least + slack, 0.0)
+        slack = 2 * square.grid
+        return np.maximum(bottom - slack, 0.0), top + slack
 
 
 @dataclass(frozen=True, slots=True, eq=False)

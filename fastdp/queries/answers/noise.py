@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from fastdp import rounding
 from fastdp.columns.numeric import read_numeric
 from fastdp.engine.runner import add_noise
 from fastdp.errors import ParameterError
@@ -86,12 +86,7 @@ class Noise:
     @property
     def cost(self) -> Spend:
         """What it costs as the sampler realises it: entries that change pay for their table's rounding one by one."""
-        if self.law is None:
-            return Spend()
-        if isinstance(self.law, LaplaceLaw):
-            rounding_cost = Fraction(self.law.cost(0)) * self.sensitivity.entries
-            return Spend(epsilon=self.sensitivity.l1 * self.law.rate.exact + rounding_cost)
-        return Spend(rho=self.sensitivity.l2_squared * self.law.rate.exact)
+        return _cost(self.law, self.sensitivity)
 
     def add(self, values: np.ndarray, rng: Rng) -> np.ndarray:
         """The values with noise, from the slots of ``rng``."""
@@ -131,6 +126,11 @@ class Noise:
         return {"noise": kind, "scale": self.scale, "sensitivity": moved}
 
 
-def float_cost(value: Fraction | None) -> float | None:
-    """A cost as a float, rounded up; None stays."""
-    return None if value is None else rounding.float_up(value)
+@functools.lru_cache(maxsize=256)
+def _cost(law: LaplaceLaw | GaussianLaw | None, sensitivity: Sensitivity) -> Spend:
+    if law is None:
+        return Spend()
+    if isinstance(law, LaplaceLaw):
+        rounding_cost = Fraction(law.cost(0)) * sensitivity.entries
+        return Spend(epsilon=sensitivity.l1 * law.rate.exact + rounding_cost)
+    return Spend(rho=sensitivity.l2_squared * law.rate.exact)

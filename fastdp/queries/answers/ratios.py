@@ -51,7 +51,7 @@ def _tail(noise: Noise, steps: np.ndarray) -> np.ndarray:
     return _gaussian_tail(steps, noise) if noise.is_gaussian else _laplace_tail(steps, 1 / noise.scale)
 
 
-def _atoms(noise: Noise) -> tuple[np.ndarray, np.ndarray]:
+def atoms(noise: Noise) -> tuple[np.ndarray, np.ndarray]:
     """Places and probabilities of noise, those of many steps in cells of several."""
     if noise.law is None:
         return np.zeros(1), np.ones(1)
@@ -69,7 +69,7 @@ def difference_quantile(x: Noise, y: Noise, ratio: float, level: float) -> float
         return 0.0
     if x.is_gaussian and y.is_gaussian and min(x.scale, y.scale) >= NORMAL_SCALE:
         return math.hypot(x.scale, ratio * y.scale) * NormalDist().inv_cdf((1 + level) / 2) + 0.5
-    places, mass = _atoms(y)
+    places, mass = atoms(y)
     shift = ratio * places
     low, high = 0.0, 50 * (x.scale + abs(ratio) * y.scale) + 2
     for _ in range(_HALVINGS):

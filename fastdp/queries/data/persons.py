@@ -10,7 +10,7 @@ import contextlib
 import math
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,8 @@ BUCKET_ROWS = 10
 MEMORY = 256 << 20
 """Bytes of records that are held in memory; of more rows, SPILL_BUFFER bytes at a time."""
 SPILL_BUFFER = 48 << 20
+EACH = "each"
+"""The mode that keeps rows apart: each row of the first few groups of a person, with a number per group."""
 MODES = {"sample": bounding.SAMPLE, "L1": bounding.SCALE_L1, "L2": bounding.SCALE_L2, "rows": bounding.ROWS}
 
 
@@ -36,7 +38,8 @@ MODES = {"sample": bounding.SAMPLE, "L1": bounding.SCALE_L1, "L2": bounding.SCAL
 class Limits:
     """At most ``groups`` groups per person and ``rows`` rows per group; or, with mode "rows", ``rows`` rows in all.
 
-    Of a person with more groups, "sample" keeps a random few; "L1" and "L2" scale all of them down to that norm.
+    Of a person with more groups, "sample" keeps a random few; "L1" and "L2" scale all of them down to that norm; "each"
+    keeps the rows of a random few, whose number the caller bounds.
     """
 
     groups: int
@@ -108,6 +111,8 @@ class PersonRows:
         self._filled = 0
         self._starts: list[np.ndarray] = []
         self._ends: list[np.ndarray] = []
+        self._pool: ThreadPoolExecutor | None = None
+        self._pending: Future[None] | None = None
         self._file: SpillFile | None = None
         self._spilled: list[tuple[int, np.ndarray, np.ndarray]] = []
 
@@ -116,9 +121,26 @@ class PersonRows:
     ) -> None:
         """One batch of rows: persons as uint64, codes of keys (negative: dropped), and int32 steps per column.
 
-        ``tags`` are words by code that do not depend on the order of the data; None if codes themselves do not.
+        ``tags`` are words by code that do not depend on the order of the data; None if codes themselves do not. With
+        several threads the batch is sorted into parts while the caller reads the next one.
         """
         tags = np.empty(0, np.uint64) if tags is None else tags
+        if get_threads() == 1:
+            self._add_all(persons, seeds, codes, tags, steps)
+            return
+        self._pool = self._pool or ThreadPoolExecutor(1)
+        self._wait()
+        self._pending = self._pool.submit(self._add_all, persons, seeds, codes, tags, steps)
+
+    def _wait(self) -> None:
+        """Until the last batch is in its parts."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.result()
+
+    def _add_all(
+        self, persons: np.ndarray, seeds: np.ndarray, codes: np.ndarray, tags: np.ndarray, steps: np.ndarray
+    ) -> None:
         for start in range(0, persons.size, self._capacity):
             chosen = slice(start, start + self._capacity)
             self._add(persons[chosen], seeds[chosen], codes[chosen], tags, np.ascontiguousarray(steps[:, chosen]))
@@ -162,8 +184,10 @@ class PersonRows:
     def bounded(self, limits: Limits, use: Callable[[int, np.ndarray, int], None]) -> None:
         """Call ``use(thread, kept, count)`` for each part, on several threads; each one has its own number.
 
-        An entry of ``kept`` is a code, the persons and rows that count, then each column's places.
+        An entry of ``kept`` is a code, the persons and rows that count, then each column's places; or, where rows are
+        kept apart, a code, a step and the number of the person's group within the part.
         """
+        self._wait()
         if self._file is not None:
             self._spill()
         sizes = self._sizes()
@@ -207,6 +231,13 @@ class PersonRows:
             firsts, lasts = np.zeros(1, np.int64), np.array([size])
         bucket_bits = min(max(1, round(math.log2(max(1, size / BUCKET_ROWS)))), 24)
         starts = np.empty((1 << bucket_bits) + 1, np.int64)
+        if limits.mode == EACH:
+            return int(
+                bounding.keep_rows(
+                    records, firsts, lasts, self._bits, bucket_bits, limits.groups, starts, room.buffer, room.spare,
+                    room.counts, room.short, room.order, room.kept,
+                )
+            )  # fmt: skip
         groups, rows = (limits.rows, limits.rows) if limits.mode == "rows" else (limits.groups, limits.rows)
         return int(
             bounding.bound_part(
@@ -228,6 +259,8 @@ class PersonRows:
 
     def close(self) -> None:
         """Give memory and disk back; records are personal data, so memory that is kept for reuse stays private."""
+        if self._pool is not None:
+            self._pool.shutdown()
         if self._file is not None:
             self._file.close()
         if self._arena is not None and self._arena.size * 8 <= MEMORY:

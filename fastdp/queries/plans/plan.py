@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastdp.errors import ParameterError
+from fastdp.plans.documents.text import read_text
 from fastdp.privacy import Privacy
 from fastdp.queries.plans.budget import Budget
 from fastdp.queries.plans.columns import ColumnSpec
@@ -102,13 +103,7 @@ class ReleasePlan:
         path
             The path of the TOML file.
         """
-        try:
-            text = Path(path).read_bytes().decode("utf-8-sig")
-        except OSError as error:
-            raise ParameterError(f"ReleasePlan: cannot read {str(path)!r}: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise ParameterError(f"ReleasePlan: {str(path)!r} is not UTF-8 text") from None
-        plan = cls.loads(text, folder=Path(path).parent)
+        plan = cls.loads(read_text("ReleasePlan", path), folder=Path(path).parent)
         object.__setattr__(plan, "path", Path(path))
         return plan
 

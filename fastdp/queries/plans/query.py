@@ -96,17 +96,18 @@ class Query:
                     share=self.share,
                 )
             ]  # fmt: skip
-        grouped = [question for question in self.questions if question.kind not in {"quantiles", "distinct"}]
-        others = [question for question in self.questions if question not in grouped]
-        if self.group_by and others:
-            raise ParameterError(
-                f"{setting.owner}: {self.name}: {others[0].kind} per group is not offered; ask it in a query without "
-                "group_by"
-            )
+        by_rows = () if self.group_by else ("quantiles", "distinct")
+        grouped = [question for question in self.questions if question.kind not in by_rows]
+        others = [question for question in self.questions if question.kind in by_rows]
         share = None if self.share is None else self.share / (bool(grouped) + len(others))
         tasks: list[Task] = []
         if grouped:
-            tasks.append(GroupTask(setting, self.name, grouped, group_by=self.group_by, keys=self.keys, share=share))
+            tasks.append(
+                GroupTask(
+                    setting, self.name, grouped, group_by=self.group_by, keys=self.keys, share=share,
+                    interval=self.interval,
+                )
+            )  # fmt: skip
         for question in others:
             if question.kind == "distinct":
                 tasks.append(DistinctTask(setting, self.name, question, share=share))

@@ -19,6 +19,7 @@ from fastdp.queries.answers.noise import Spend
 from fastdp.queries.bounds import WIDEST, BoundsTask
 from fastdp.queries.plans.receipt import ReleaseReceipt
 from fastdp.queries.tasks.base import Setting, Task, to_privacy
+from fastdp.queries.tasks.groups import GroupTask
 from fastdp.random.rng import Rng, resolve
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class Job:
             found = {task.column: task.finish(chosen.child(f"bounds of {task.column}")) for task in self._bounds}
             self._source = self._open()
             self.tasks = self._bind(found)
-        else:
+        elif not all(isinstance(task, GroupTask) and not task.has_tables for task in self.tasks):
             self.tasks = self._bind({})  # again, with tables keyed by this release's own randomness
         self._pass(self.tasks, chosen, progress)
         queries: dict[str, dict[str, Any]] = {}

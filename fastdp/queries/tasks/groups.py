@@ -22,6 +22,7 @@ from fastdp.queries.data.measures import Measure, check_numbers, read_bounds
 from fastdp.queries.data.tally import Persons, Tally
 from fastdp.queries.plans.questions import Question
 from fastdp.queries.tasks.base import Setting
+from fastdp.queries.tasks.nested import nested_tasks
 from fastdp.queries.unit import Range, Sensitivity
 
 if TYPE_CHECKING:
@@ -55,10 +56,11 @@ class GroupTask:
 
     def __init__(
         self, setting: Setting, name: str, questions: Sequence[Question], *, group_by: Sequence[str] = (),
-        keys: Any = None, edges: np.ndarray | None = None, share: float | None = None,
+        keys: Any = None, edges: np.ndarray | None = None, share: float | None = None, interval: float | None = None,
     ) -> None:  # fmt: skip
         self._setting, self.name, self.share = setting, name, share
-        self._questions = list(questions)
+        self._asked = list(questions)
+        self._questions = [question for question in questions if question.kind not in {"quantiles", "distinct"}]
         self._selects = isinstance(keys, str) and keys == SELECT
         self._owner = f"{setting.owner}: {name}"
         self._keys = self._make_keys(group_by, keys, edges)
@@ -69,6 +71,9 @@ class GroupTask:
         if unit.person is not None:
             setting.check_column(unit.person)
             self._persons = Persons(self._owner, setting.schema, unit.person, setting.seed + 1)
+        self._nested = nested_tasks(
+            setting, self._owner, questions, self._keys, self._persons, self._count, interval
+        )  # fmt: skip
         self._spreads: dict[str, float] = {}
         self._selection: KeySelection | None = None
         self._check()
@@ -90,14 +95,12 @@ class GroupTask:
         return ColumnKeys(self._owner, self._setting.schema, group_by, self._setting.seed, declared)
 
     def _check(self) -> None:
-        names = [question.name for question in self._questions]
+        names = [question.name for question in self._questions] + [name for one in self._nested for name in one.names]
         if len(set(names)) < len(names):
             raise ParameterError(f"{self._owner}: two answers have the same name")
         if not names:
             raise ParameterError(f"{self._owner}: asks for nothing")
         for question in self._questions:
-            if question.kind in {"quantiles", "distinct"}:
-                raise ParameterError(f"{self._owner}: {question.kind} of groups is not offered; ask it of all rows")
             if question.kind == "persons" and self._setting.unit.person is None:
                 raise ParameterError(f"{self._owner}: persons are counted where a person is named: person = ...")
             if question.column is not None and question.kind != "count":
@@ -173,14 +176,17 @@ class GroupTask:
         self._parts[kind, column] = _Part(kind, column, sensitivity, row, step, place)
 
     def amounts(self) -> list[float]:
-        return [part.amount(pure=self._setting.pure) for part in self._parts.values()]
+        own = [part.amount(pure=self._setting.pure) for part in self._parts.values()]
+        return own + [one.amount for one in self._nested]
 
     @property
     def needs_delta(self) -> bool:
         return self._selects
 
     def fund(self, parts: Sequence[Spend], delta: Fraction) -> None:
-        funded = dict(zip(self._parts, parts, strict=True))
+        for one, spend in zip(self._nested, parts[len(self._parts) :], strict=True):
+            one.fund(spend)
+        funded = dict(zip(self._parts, parts, strict=False))
         for (kind, column), part in self._parts.items():
             if kind in {"centred", "sum", "squares"}:
                 spend = funded[kind, column]
@@ -217,51 +223,71 @@ class GroupTask:
 
     @property
     def cost(self) -> Spend:
-        return sum([self._part_cost(part) for part in self._parts.values()], Spend())
+        own = [self._part_cost(part) for part in self._parts.values()]
+        return sum(own + [one.cost for one in self._nested], Spend())
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether keys or persons are found by hash tables."""
+        return self._persons is not None or not isinstance(self._keys, OneGroup)
 
     @property
     def columns(self) -> list[str]:
         person = [] if self._persons is None else [self._persons.column]
-        return list(dict.fromkeys([*self._keys.columns, *person, *(one.column for one in self._measures)]))
+        nested = [column for one in self._nested for column in one.columns]
+        return list(dict.fromkeys([*self._keys.columns, *person, *(one.column for one in self._measures), *nested]))
 
     def start(self, rng: Rng, expected_rows: int | None) -> None:
         self._tally = Tally(
             self._keys, self._measures, persons=self._persons, limits=self._limits, rng=rng.child("bounding"),
             expected_rows=expected_rows,
         )  # fmt: skip
+        for number, one in enumerate(self._nested):
+            one.start(rng.child(f"rows {number}"), expected_rows)
 
     def add(self, batch: pa.RecordBatch) -> None:
         self._tally.add(batch)
+        for one in self._nested:
+            one.add(batch)
 
     def answer(self, rng: Rng) -> Answers:
         sums, labels = self._tally.finish(), self._keys.labels()
         keys: pa.Table | None = None
+        codes = np.arange(len(sums))
         if labels:
-            keys, sums = self._in_order(labels, sums)
+            keys, codes = self._in_order(labels, codes)
+            sums = sums[codes]
         noisy: dict[tuple[str, str | None], np.ndarray] = {}
         if self._selection is not None:
             assert keys is not None
             place = self._parts["selection", None].place
             kept = self._selection.select(np.ascontiguousarray(sums[:, place]), rng=rng.child("selection"))
-            keys, sums = keys.take(kept.indices), sums[kept.indices]
+            keys, sums, codes = keys.take(kept.indices), sums[kept.indices], codes[kept.indices]
             noisy["selection", None] = kept.counts
         for (kind, column), part in self._parts.items():
             if part.noise is not None:
                 values = np.ascontiguousarray(sums[:, part.place])
                 noisy[kind, column] = part.noise.add(values, rng.child(f"{kind} {column}"))
-        answers = {question.name: self._answer(question, noisy, keys) for question in self._questions}
+        answers: dict[str, Answer] = {}
+        nested = iter(self._nested)
+        for question in self._asked:
+            if question in self._questions:
+                answers[question.name] = self._answer(question, noisy, keys)
+            else:
+                found = next(nested).answer(rng.child(f"rows {question.name}"), codes, keys)
+                answers |= {one.name: one for one in found}
         return Answers(self.name, answers, self._setting.privacy(self.cost))
 
-    def _in_order(self, labels: dict[str, pa.Array], sums: np.ndarray) -> tuple[pa.Table, np.ndarray]:
-        """Groups in canonical order: as declared, or sorted by their keys; never that of their appearance."""
+    def _in_order(self, labels: dict[str, pa.Array], codes: np.ndarray) -> tuple[pa.Table, np.ndarray]:
+        """Groups in canonical order, and their codes: as declared, or sorted; never that of their appearance."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         keys = pa.table(labels)
         if not self._selects:
-            return keys, sums
+            return keys, codes
         order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
-        return keys.take(order), sums[order.to_numpy()]
+        return keys.take(order), codes[order.to_numpy()]
 
     def _counted(self, column: str | None) -> tuple[str, str | None]:
         """The part that counts a column's rows."""
@@ -344,9 +370,12 @@ class GroupTask:
                 }
             if question.kind in {"mean", "variance"}:
                 line["of"] = "the sum; divide by the number of rows"
-            if self._selection is not None:
-                line["smallest_group"] = self._likely_group()
             lines.append(line)
+        for one in self._nested:
+            lines += [{"query": self.name, **said} for said in one.explain(level)]
+        if self._selection is not None:
+            for line in lines:
+                line["smallest_group"] = self._likely_group()
         return lines
 
     def _likely_group(self) -> int:
@@ -369,5 +398,6 @@ class GroupTask:
             else:
                 said |= part.noise.describe()
             parts.append(said)
+        parts += [one.describe() for one in self._nested]
         limits = {"groups": self._limits.groups, "rows": self._limits.rows, "mode": self._limits.mode}
         return {"query": self.name, "parts": parts, "limits": limits}

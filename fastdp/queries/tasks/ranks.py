@@ -50,7 +50,7 @@ class QuantileTask:
         whole = check_numbers(self._owner, question.column, setting.check_column(question.column))
         spec = setting.column(question.column)
         low, high = read_bounds(self._owner, question.column, spec.bounds)
-        self._measure = _fine_grid(question.column, (low, high), spec.nulls, whole=whole)
+        self._measure = fine_grid(question.column, (low, high), spec.nulls, whole=whole)
         self._width = self._measure.ends[1] - self._measure.ends[0]
         self._persons = None
         if setting.unit.person is not None:
@@ -144,7 +144,7 @@ class QuantileTask:
         }  # fmt: skip
 
 
-def _fine_grid(column: str, bounds: tuple[float, float], nulls: Any, *, whole: bool) -> Measure:
+def fine_grid(column: str, bounds: tuple[float, float], nulls: Any, *, whole: bool) -> Measure:
     """Steps from 0 at the lower bound on, 2**30 of them at the most."""
     low, high = bounds
     grid = 2.0 ** (math.ceil(math.log2(high - low)) - STEP_BITS)

@@ -23,6 +23,9 @@ RANGES = 256
 NARROW = 4096.0
 """The sigma up to which a discrete Gaussian is summed; beyond it midpoints are right to 1e-9."""
 
+NEAR = 0.999
+"""The part of the noise for which open results have ranges; the ends hold what is beyond."""
+
 Curve = Callable[[np.ndarray], np.ndarray]
 
 
@@ -113,6 +116,11 @@ def _staircase(law: StaircaseLaw) -> Noise:
     return Noise(below, excess)
 
 
+def _open_edges(width: int, beyond: int) -> np.ndarray:
+    """Where ranges of results start that may lie beyond the bounds."""
+    return np.unique(np.rint(np.linspace(-beyond, width + beyond, min(RANGES, width + 2 * beyond) + 1)))
+
+
 def _between(tread: int, high: np.ndarray) -> np.ndarray:
     """Twice the sum of the integers from ``tread`` to ``tread + high - 1``."""
     return high * (2.0 * tread + high - 1)
@@ -128,7 +136,7 @@ class BoundedNoise:
     whole: bool
     """Whether values are integers; else steps are of a grid of floats."""
     edges: np.ndarray
-    """Where ranges start, in steps, and one beyond the last."""
+    """Where ranges start, in steps, and one beyond the last; those at the ends hold what lies further out."""
     boundary: Boundary
     noise: Noise
     law: Any
@@ -143,6 +151,10 @@ class BoundedNoise:
             grid = FloatGrid.within(type(mechanism).__name__, mechanism.granularity, mechanism.bounds, boundary)
             low, unit, width = grid.low, grid.grid, grid.width
         law = mechanism._law  # noqa: SLF001 - the law is what the estimate inverts
+        if boundary == "open":
+            beyond = int(unconditioned(law).half_width(NEAR))
+            edges = np.append(_open_edges(width, beyond), width + beyond + 1).astype(np.float64)
+            return cls(float(low), unit, width, whole, edges, boundary, Noise.of(law), law)
         inner = 1 + np.arange(min(RANGES, width - 1) + 1) * (width - 1) // max(min(RANGES, width - 1), 1)
         edges = np.unique(np.concatenate(([0], inner, [width, width + 1]))).astype(np.float64)
         return cls(float(low), unit, width, whole, edges, boundary, Noise.of(law), law)
@@ -192,5 +204,7 @@ class BoundedNoise:
     def locate(self, results: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Results in steps, and the ranges that they are in."""
         steps = np.rint((results.astype(np.float64) - self.low) / self.unit)
-        np.clip(steps, 0, self.width, out=steps)
-        return steps, np.searchsorted(self.edges, steps, "right") - 1
+        if self.boundary != "open":
+            np.clip(steps, 0, self.width, out=steps)
+        inside = np.clip(steps, self.edges[0], self.edges[-1] - 1)
+        return steps, np.searchsorted(self.edges, inside, "right") - 1

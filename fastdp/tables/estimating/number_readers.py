@@ -114,7 +114,7 @@ class NoiseReader:
         else:
             steps, places = self._steps.locate(block)
             counts = np.bincount(places, minlength=size)
-            if self._steps.boundary == "clamp":
+            if self._steps.boundary in {"clamp", "open"}:
                 steps /= self._steps.width
                 part = ReportTally(counts, np.bincount(places, steps, size), float(steps @ steps))
             else:
@@ -125,6 +125,18 @@ class NoiseReader:
         steps, tally = self._steps, self._tally
         if steps is None:
             return [_mean(column, name, plain_mean(tally), tally.n, (0.0, 1.0), level)]
+        mean = plain_mean(tally) if steps.boundary == "open" else self._correct(steps)
+        place = (steps.low, steps.width * steps.unit)
+        results = [_mean(column, name, mean, tally.n, place, level)]
+        if steps.boundary == "open":
+            results = [_within(results[0], *self._mechanism.bounds)]
+        if self._bins is not None:
+            results += cells_of_steps(steps, tally.counts, self._bins).conclude(column, name, level)
+        return results
+
+    def _correct(self, steps: BoundedNoise) -> Mean:
+        """The mean of values whose results the bounds have moved."""
+        tally = self._tally
         values = np.unique(np.rint(np.linspace(0, steps.width, POINTS + 1)))
         shift = steps.shift(values)
         expected, middles = (
@@ -133,12 +145,7 @@ class NoiseReader:
             else ((values + shift) / steps.width, steps.middles / steps.width)
         )
         matrix = steps.probabilities(values)
-        mean = corrected_mean(tally, matrix, values / steps.width, expected, middles)
-        place = (steps.low, steps.width * steps.unit)
-        results = [_mean(column, name, mean, tally.n, place, level)]
-        if self._bins is not None:
-            results += cells_of_steps(steps, tally.counts, self._bins).conclude(column, name, level)
-        return results
+        return corrected_mean(tally, matrix, values / steps.width, expected, middles)
 
 
 def _mean(column: str, name: str, mean: Mean, n: int, place: tuple[float, float], level: float) -> ColumnEstimate:
@@ -149,6 +156,13 @@ def _mean(column: str, name: str, mean: Mean, n: int, place: tuple[float, float]
     line = Line(None, centre, width * mean.std_error, centre - width * half, centre + width * half)
     method = "mean of reports" if not mean.bias else "mean of reports, corrected for the bounds"
     return ColumnEstimate(column, name, "mean", n, level, method, (line,))
+
+
+def _within(found: ColumnEstimate, low: float, high: float) -> ColumnEstimate:
+    """A mean and its interval cut to the bounds, which the mean of the clamped values is within."""
+    (line,) = found.lines
+    cut = {name: min(max(getattr(line, name), low), high) for name in ("estimate", "low", "high")}
+    return replace(found, lines=(replace(line, **cut),))
 
 
 def check_bins(bins: object) -> int | None:

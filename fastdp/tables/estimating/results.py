@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from fastdp import optional
+from fastdp.display.html import to_html
+from fastdp.display.plotting import draw_shares, new_axes
 from fastdp.renamed import renamed_fields
 from fastdp.results import Result
 
@@ -59,7 +62,7 @@ class Line:
 
 
 @renamed_fields(confidence="level")
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ColumnEstimate(Result):
     """The estimate of one column from ``reports`` reports, at one level of confidence for each line by itself."""
 
@@ -107,12 +110,51 @@ class ColumnEstimate(Result):
             "confidence": self.level, "method": self.method, "estimates": lines,
         }  # fmt: skip
 
+    def to_arrow(self) -> pa.Table:
+        """One row per line."""
+        return TableEstimate((self,)).to_arrow()
+
+    def to_pandas(self) -> Any:
+        """One row per line, as a pandas frame; needs pandas."""
+        optional.load("ColumnEstimate.to_pandas", "pandas", extra="report")
+        return self.to_arrow().to_pandas()
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Estimates with their intervals; needs matplotlib. Returns the axes.
+
+        Parameters
+        ----------
+        ax
+            The axes to draw on; new ones by default.
+        """
+        axes = new_axes("ColumnEstimate.plot", ax)
+        ends = np.array([[line.estimate, line.low, line.high] for line in self.lines]).T
+        names = [self.name_of(line) for line in self.lines]
+        draw_shares(axes, ends[0], names=names, interval=(ends[1], ends[2]))
+        axes.set(title=self.column, ylabel=self.kind)
+        return axes
+
+    def _table(self) -> list[list[str]]:
+        return [
+            [self.column, self.name_of(line), f"{line.estimate:.6g}", f"{line.low:.6g}", f"{line.high:.6g}"]
+            for line in self.lines
+        ]
+
+    def __repr__(self) -> str:
+        head = f"ColumnEstimate({self.column!r}, {self.mechanism}, {self.kind}, {self.reports:,} reports)"
+        rows = [f"  {name}: {estimate} [{low}, {high}]" for _, name, estimate, low, high in self._table()[:10]]
+        return "\n".join([head, *rows, *(["  ..."] if len(self.lines) > 10 else [])])
+
+    def _repr_html_(self) -> str:
+        title = f"{self.column}: {self.kind}, {self.reports:,} reports, intervals of {self.level:.4g}"
+        return to_html(title, [row[1:] for row in self._table()], head=["value", "estimate", "low", "high"])
+
     def _shown(self, line: Line) -> dict[str, str | None]:
         numbers = ("estimate", "low", "high") if self._shows_values else ()
         return {"value": self.name_of(line)} | {name: self.show(getattr(line, name)) for name in numbers}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TableEstimate:
     """The estimates of a table, in the order of its plan; ``skipped`` says of every other column why it has none."""
 
@@ -131,6 +173,20 @@ class TableEstimate:
             if estimate.column == column:
                 return estimate
         raise KeyError(column)
+
+    def to_pandas(self) -> Any:
+        """One row per line, as a pandas frame; needs pandas."""
+        optional.load("TableEstimate.to_pandas", "pandas", extra="report")
+        return self.to_arrow().to_pandas()
+
+    def __repr__(self) -> str:
+        shown = "\n".join(map(repr, self.estimates[:10]))
+        more = f"\n... {len(self.estimates) - 10} more" if len(self.estimates) > 10 else ""
+        return f"TableEstimate of {len(self.estimates)} estimates, {len(self.skipped)} columns without\n{shown}{more}"
+
+    def _repr_html_(self) -> str:
+        rows = [row for one in self.estimates for row in one._table()]  # noqa: SLF001 - its own parts
+        return to_html("Estimates", rows, head=["column", "value", "estimate", "low", "high"])
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it."""

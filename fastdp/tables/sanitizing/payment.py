@@ -5,37 +5,45 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import os
 import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from fastdp.accounting.ledger.entries import Spending
 from fastdp.errors import FastDPError, ParameterError
 
 if TYPE_CHECKING:
-    from fastdp.accounting.ledger import Ledger, Spending
+    from fastdp.accounting.ledger import Ledger
     from fastdp.io.base import Source
     from fastdp.io.outputs import Output
     from fastdp.plans.plan import Plan
-    from fastdp.random.rng import Rng
+    from fastdp.random.job import JobKey
     from fastdp.tables.sanitizing.receipt import Receipt
 
+Budget: TypeAlias = "Ledger | str | os.PathLike[str] | None"
+"""A ledger, its path, or none but that of the plan."""
 LARGEST_RECEIPT = 1 << 22
 """Bytes of a file that is read as a receipt."""
 
 
 def pay(
-    given: Any,
+    given: Budget,
     plan: Plan,
     source: Source,
-    rng: Rng,
+    stated: dict[str, Any],
     output: Output | None,
     *,
     name: str = "",
     records: int | None = None,
+    may_repeat: bool = False,
 ) -> Spending | None:
-    """Spend what a release by the plan costs; None where neither the caller nor the plan names a ledger."""
+    """Spend what a release by the plan costs; None where neither the caller nor the plan names a ledger.
+
+    ``stated`` tells an identical redo, as `once` makes it: with ``may_repeat``, that was paid for if any entry says so.
+    """
     if given is None and plan.ledger is None:
         if records is not None or name:
             raise ParameterError("sanitize: name and records are for a ledger; name one")
@@ -49,7 +57,20 @@ def pay(
     named = None if output is None else output.target.receipt
     check_stamps(ledger, [*_receipts(folders), *([] if named is None else [named])])
     _warn_of_other_ledger(ledger, source)
-    return ledger.spend(plan, name=name or "sanitize", records=records, once=once(plan, source, rng))
+    if may_repeat:
+        for entry in ledger.entries():
+            if entry.kind == "spend" and entry.body.get("once") == stated:
+                return Spending(ledger, entry)
+    return ledger.spend(plan, name=name or "sanitize", records=records, once=stated)
+
+
+def pay_for(plan: Plan, given: Budget, *, name: str, records: int | None = None) -> Spending | None:
+    """Spend what a release by the plan costs where there is no file to look at; None where nobody names a ledger."""
+    if given is None and plan.ledger is None:
+        if records is not None:
+            raise ParameterError("sanitize: records is for a ledger; name one")
+        return None
+    return _open(given, plan).spend(plan, name=name, records=records)
 
 
 def settle(paid: Spending, receipt: Receipt) -> None:
@@ -60,7 +81,7 @@ def settle(paid: Spending, receipt: Receipt) -> None:
         warnings.warn(f"sanitize: released and paid for, but the ledger has no note of it: {error}", stacklevel=4)
 
 
-def _open(given: Any, plan: Plan) -> Ledger:
+def _open(given: Budget, plan: Plan) -> Ledger:
     from fastdp.accounting.ledger import Ledger
 
     ledger = given if isinstance(given, Ledger) else Ledger(plan.ledger if given is None else given)  # type: ignore[arg-type]
@@ -127,16 +148,18 @@ def _warn(what: str) -> None:
     )
 
 
-def once(plan: Plan, source: Source, rng: Rng) -> dict[str, Any]:
+def once(plan: Plan, source: Source, key: JobKey, root: str | None = None) -> dict[str, Any]:
     """What tells a redo that is identical to the byte: the plan's digest, the input's identity, the key's id.
 
-    The last two are keyed by the job's own random key, so that nobody who reads the ledger learns a thing about the
-    input, and are never the same again unless the key is. The input is identified by size, time and number of its file.
+    The last two are keyed by the job's own key, so that nobody who reads the ledger learns a thing about the
+    input, and are never the same again unless the key is. The input is identified by the ``root`` of its tags, where it
+    was read, else by size, time and number of its file.
     """
     from fastdp.accounting.ledger.events import digest
 
-    key = rng.child(b"ledger").reserve(1).key.tobytes()
-    return {"plan": digest(plan.to_dict()), "input": _keyed(key, _identity(source)), "key": _keyed(key, b"key")}
+    own = key.digest(b"ledger")
+    identity = _identity(source) if root is None else root.encode()
+    return {"plan": digest(plan.to_dict()), "input": _keyed(own, identity), "key": _keyed(own, b"key")}
 
 
 def _keyed(key: bytes, text: bytes) -> str:

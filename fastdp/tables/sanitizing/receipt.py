@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 from fastdp._version import __version__
 from fastdp.accounting.ledger.events import digest
+from fastdp.display.html import to_html
+from fastdp.errors import ParameterError
 from fastdp.plans.guarantee import describe_guarantee
 from fastdp.plans.plan import Plan
 
 if TYPE_CHECKING:
     from fastdp.plans.total import RecordPrivacy
-    from fastdp.random.rng import Rng
+    from fastdp.random.job import JobKey
+    from fastdp.tables.tags import Tags
 
 SAFE = "keyed by the operating system"
 SHUFFLED, IN_ORDER = "shuffled: rows are in a uniformly random order", "that of the input"
 UNSAFE = "unsafe seed: whoever knows the seed can remove the noise; for tests only"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Receipt:
     """A release of ``rows`` records under a plan."""
 
@@ -41,20 +44,52 @@ class Receipt:
 
     guarantee: Mapping[str, Any] | None = None
     """What the plan promises, where it has been described already."""
+    key: str | None = None
+    """The public id of the job's key."""
+    tags: Tags | None = None
+    """The tags of the places that were sanitized; none while they are not known."""
 
     @classmethod
     def of(
         cls,
         plan: Plan,
         rows: int | None,
-        rng: Rng,
+        key: JobKey,
         *,
         shuffled: bool = False,
         ledger: Mapping[str, Any] | None = None,
         source: Mapping[str, Any] | None = None,
         guarantee: Mapping[str, Any] | None = None,
+        tags: Tags | None = None,
     ) -> Receipt:
-        return cls(plan, rows, rng.is_unsafe, rng.generator, shuffled, ledger, source=source, guarantee=guarantee)
+        return cls(
+            plan, rows, key.is_unsafe, key.generator, shuffled, ledger, source=source, guarantee=guarantee, key=key.id,
+            tags=tags,
+        )  # fmt: skip
+
+    def __add__(self, other: Receipt) -> Receipt:
+        """The receipt of both parts of one release: of other places, or the same ones again.
+
+        Parts of another plan, key, generator or payment are refused; so is a place that holds other rows than it did.
+        """
+        if not isinstance(other, Receipt):
+            return NotImplemented
+        for what, mine, theirs in (
+            ("plan", self.plan.to_dict(), other.plan.to_dict()),
+            ("key", self.key, other.key),
+            ("generator", self.generator, other.generator),
+            ("payment", self.ledger, other.ledger),
+            ("order", self.shuffled, other.shuffled),
+        ):
+            if mine != theirs:
+                raise ParameterError(f"Receipt: these are of two releases, for each has a {what} of its own")
+        if self.tags is None or other.tags is None or self.rows is None or other.rows is None:
+            raise ParameterError("Receipt: only receipts of parts that are complete, with rows and tags, add up")
+        known = {tag.place for tag in self.tags}
+        both = sum(tag.rows for tag in other.tags if tag.place in known)
+        if both and {tag.place for tag in other.tags} - known:
+            raise ParameterError("Receipt: of two parts that share places, one must be the same as the other's part")
+        return replace(self, rows=self.rows if both else self.rows + other.rows, tags=self.tags + other.tags)
 
     @property
     def privacy(self) -> RecordPrivacy:
@@ -71,6 +106,7 @@ class Receipt:
         return self._stated | ({} if self.release is None else {"release": dict(self.release)})
 
     def _state(self) -> dict[str, Any]:
+        tags = {} if self.tags is None else self.tags.to_dict()
         return {
             "format": 1,
             "rows": self.rows,
@@ -79,6 +115,7 @@ class Receipt:
             "generator": f"{self.generator}, {UNSAFE if self.unsafe else SAFE}",
             "plan": self.plan.to_dict(),
             "versions": versions(),
+            **({} if self.key is None else {"job": {"key": self.key, **tags}}),
             **({} if self.ledger is None else {"ledger": dict(self.ledger)}),
         }
 
@@ -97,6 +134,17 @@ class Receipt:
         complete = replace(self, release=release)
         object.__setattr__(complete, "_stated", stated)
         return complete
+
+    def __repr__(self) -> str:
+        rows = "" if self.rows is None else f"{self.rows:,} rows, "
+        unsafe = ", UNSAFE SEED" if self.unsafe else ""
+        return f"Receipt({rows}{self.privacy}, {self.generator}{unsafe})"
+
+    def _repr_html_(self) -> str:
+        stated = self.to_dict()
+        rows = [[name, str(stated[name])] for name in ("rows", "order", "generator", "versions")]
+        rows += [[str(name), str(value)] for name, value in stated["guarantee"].items()]
+        return to_html("Receipt", rows)
 
     def to_json(self) -> str:
         """The same as text."""

@@ -13,6 +13,7 @@ from fastdp.io.base import STANDARD
 from fastdp.io.open import open_source
 from fastdp.io.sinks import receipt_path
 from fastdp.io.stamps import METADATA_KEY
+from fastdp.plans.documents.earlier import read_stated
 from fastdp.plans.plan import Plan
 from fastdp.plans.text_types import report_types
 from fastdp.typing import TableSource
@@ -64,8 +65,8 @@ def open_with_receipt(
 def _read(owner: str, text: bytes) -> Plan:
     try:
         receipt = json.loads(text)
-        return Plan(**receipt["plan"])
-    except (ValueError, KeyError, TypeError, RecursionError, FastDPError):
+        return read_stated(receipt["plan"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, FastDPError):
         raise InputCorruptError(
             f"{owner}: the receipt states no plan that this version can read; use the version that made it"
         ) from None

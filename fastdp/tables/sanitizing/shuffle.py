@@ -208,8 +208,11 @@ class ShuffledSink:
         self._sink = sink
         self._shuffler = Shuffler(schema, rng, folder, memory)
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._shuffler.add(batch)
+    def write(self, batch: pa.RecordBatch | pa.Table) -> None:
+        import pyarrow as pa
+
+        for part in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
+            self._shuffler.add(part)
 
     def finish(self, receipt: Stamp) -> Stamp:
         log.info("all rows are in; releasing them in a random order, %s", self._shuffler.where)

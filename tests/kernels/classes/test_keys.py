@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastdp.kernels.classes.keys import add_weights, count_keys, count_sizes
+from fastdp.kernels.classes.keys import add_weights, count_keys, count_narrow, count_sizes
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32])
@@ -15,6 +15,16 @@ def test_count_keys__is_a_bincount(kind, rows):
     counts = np.ones(200, np.uint32)
     count_keys(keys, counts)
     np.testing.assert_array_equal(counts - 1, np.bincount(keys, minlength=200))
+
+
+@pytest.mark.parametrize("rows", [0, 255, 256, 5000])
+def test_count_narrow__carries_into_the_wide_counts(rows):
+    """One frequent key among few others; a mutant without the carry loses every 256th count."""
+    keys = np.where(np.arange(rows) % 8, 3, np.arange(rows) % 5).astype(np.uint16)
+    low, high = np.zeros(5, np.uint8), np.zeros(5, np.uint32)
+    count_narrow(keys, low, high)
+    np.testing.assert_array_equal(high * 256 + low, np.bincount(keys, minlength=5))
+    assert rows < 400 or not np.array_equal(low, np.bincount(keys, minlength=5))
 
 
 def test_add_weights__sums_integers_exactly():

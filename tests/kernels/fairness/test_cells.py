@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastdp.kernels.fairness.cells import add_weights, count_cells, fold_codes, pack_pairs
+from fastdp.kernels.fairness.cells import add_weights, append_codes, count_cells, fold_codes, largest_code, pack_pairs
 
 SIZES = (5, 2, 3)
 
@@ -29,6 +29,17 @@ def test_cells__are_digits_in_mixed_radix(rows, codes, cells):
     assert largest == [int(c.max(initial=0)) for c in given]
     if rows > 1:  # the columns in another order are another number
         assert not np.array_equal(folded, np.ravel_multi_index([c.astype(int) for c in given[::-1]], SIZES[::-1]))
+
+
+@pytest.mark.parametrize(("keys", "codes", "cells"), [("u1", "u1", "u1"), ("u1", "u1", "u2"), ("u2", "u1", "u4")])
+@pytest.mark.parametrize("rows", [0, 1, 1001])
+def test_appended__are_digits_too_and_leave_the_keys(rows, keys, codes, cells):
+    given = columns(rows, codes)
+    first, out = given[0].astype(keys), np.empty(rows, cells)
+    assert append_codes(first, given[1], out.dtype.type(2), out) == int(given[1].max(initial=0))
+    assert np.array_equal(out, given[0].astype(int) * 2 + given[1])
+    assert np.array_equal(first, given[0])
+    assert largest_code(first) == int(given[0].max(initial=0))
 
 
 @pytest.mark.parametrize("rows", [0, 1, 7, 1002])

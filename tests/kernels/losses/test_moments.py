@@ -70,6 +70,27 @@ def test_atoms__are_their_sum(count):
     np.testing.assert_allclose(re + 1j * im, wanted, rtol=0, atol=64 * count * 2**-53 + 1e-14 * 64 * DT)
 
 
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize(
+    ("losses", "weights"), [([0.7, -0.7], [0.6, 0.4]), ([1.9, 0.0, -1.9], [0.5, 0.3, 0.2]), ([-2.5, 2.5], [0.01, 0.99])]
+)
+def test_mirrored_atoms__are_their_sum(losses, weights, count):
+    """Randomized response goes a shorter way: over 20 blocks, past the turns after which phases are computed anew."""
+    losses, weights = np.array(losses), np.array(weights)
+    dead, re, im = blocks(20)
+    dead[7] = 1
+    turns = np.empty((2, 3, 32))
+    moments.multiply_atoms(
+        DT, np.array([0, losses.size]), losses, weights, np.array([count]), 0.0, np.empty((2, 32)), turns[0], turns[1],
+        np.empty((4, 3)), dead, re, im,
+    )  # fmt: skip
+    wanted = np.array([(weights @ np.exp(1j * j * DT * losses)) ** count for j in range(640)])
+    live = np.repeat(dead == 0, 32)
+    units = (128 + 4 * 640 * DT * 3) * count
+    np.testing.assert_allclose((re + 1j * im)[live], wanted[live], rtol=0, atol=units * 2**-53)
+    assert (re[224:256] == 1).all()
+
+
 @pytest.mark.parametrize("skipped", [None, 5])
 def test_phases__turn_on_and_start_anew(skipped):
     """Over 20 blocks, past the turns after which phases are computed anew, and past a dead block."""

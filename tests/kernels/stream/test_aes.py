@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from fastdp.kernels.jit import kernel
 from fastdp.kernels.stream import aes, keystream
 from tests.generators import needs_aes
 from tests.kernels.stream.test_chacha import blocks_of
@@ -17,7 +18,7 @@ APPENDIX_A = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4"
 APPENDIX_C = bytes(range(32))
 
 
-@keystream.kernel
+@kernel
 def fill_once(key, counters, plane, attempt, out):
     keystream.fill_group(key, counters, plane, attempt, out, 0)
 

@@ -7,6 +7,7 @@ import struct
 import numpy as np
 import pytest
 
+from fastdp.kernels.jit import kernel
 from fastdp.kernels.stream import keystream
 from tests.reference.stream import chacha as reference
 
@@ -24,7 +25,7 @@ def fill(key: bytes, counters: list[int], word14: int, word15: int) -> np.ndarra
     return blocks_of(out)[: len(counters)]
 
 
-@keystream.kernel
+@kernel
 def _fill_once(key, counters, word14, word15, out):
     keystream.fill_group(key, counters, word14, word15, out, 0)
 

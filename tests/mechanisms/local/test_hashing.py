@@ -191,10 +191,11 @@ def test_estimate__is_unbiased_with_its_variance(epsilon, k, g):
     report_checks.check_estimates(LocalHashing(epsilon=epsilon, domain=k, g=g), k)
 
 
+@pytest.mark.parametrize("runs", [600, pytest.param(4_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("epsilon", "g", "cohorts"), [(1.0, 4, 32), (2.0, 2, 64), (0.7, 3, 40)])
-def test_cohorts__are_unbiased_with_their_variance_over_hash_functions(epsilon, g, cohorts):
-    """4,000 salts: mean within 4 standard errors, variance within 3 of the closed form, which has collisions."""
-    n, runs, k, rng = 2_000, 4_000, 6, seeded()
+def test_cohorts__are_unbiased_with_their_variance_over_hash_functions(epsilon, g, cohorts, runs):
+    """So many salts: mean and variance within 4 standard errors of the closed form, which has collisions."""
+    n, k, rng = 2_000, 6, seeded()
     values = np.repeat([0, 1, 2], [n // 4, n // 4, n - n // 2])
     truth = np.bincount(values, minlength=k) / n
     estimates, errors = np.zeros((runs, k)), np.zeros((runs, k))
@@ -208,7 +209,7 @@ def test_cohorts__are_unbiased_with_their_variance_over_hash_functions(epsilon, 
         collisions = ((truth**2).sum() - truth[x] ** 2) / ((g - 1) * cohorts)
         variance = base + collisions
         assert abs(estimates[:, x].mean() - truth[x]) < 4 * math.sqrt(variance / runs)
-        assert abs(estimates[:, x].var() / variance - 1) < 3 * math.sqrt(2 / runs)
+        assert abs(estimates[:, x].var() / variance - 1) < 4 * math.sqrt(2 / runs)
         assert estimates[:, x].var() > base * (1 + 3 * math.sqrt(2 / runs))
         assert (errors[:, x] ** 2).mean() == pytest.approx(variance, rel=0.35)
         assert (errors[:, x] ** 2).mean() > variance * 0.9

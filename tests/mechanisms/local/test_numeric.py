@@ -94,20 +94,27 @@ def test_duchi__follows_its_law(epsilon, value):
 @pytest.mark.parametrize("value", [0.0, 0.37, 1.0])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("kind", [Piecewise, SquareWave])
-def test_window__follows_its_law(kind, epsilon, value):
-    """Cells of 400 bins have their exact probabilities; those of 1.01 epsilon, or of a window moved, are rejected."""
+@pytest.mark.parametrize(
+    ("size", "coarse"), [(SIZE // 10, 3), pytest.param(SIZE, 1, marks=pytest.mark.slow)], ids=["fast", "long"]
+)
+def test_window__follows_its_law(kind, epsilon, value, size, coarse):
+    """Cells of 400 bins have their exact probabilities; those of 1.01 epsilon, or of a window moved, are rejected.
+
+    With a tenth of the draws, mutants are three times as far off.
+    """
     mechanism = kind(epsilon=epsilon, bounds=(0, 1))
     law, u = mechanism._window, round(value * mechanism._window.cells)
-    cells = cells_of(mechanism, mechanism.randomize(np.full(SIZE, value), rng=seeded()))
+    cells = cells_of(mechanism, mechanism.randomize(np.full(size, value), rng=seeded()))
     assert cells.min() >= 0
     assert cells.max() < law.cells + law.width
     assert chisquare_p(cells, cell_probabilities(law, u), 0, bins=400) > 1e-3
-    mutant = replace(law, rate=Rate.below(Fraction(epsilon * 1.01)))
+    mutant = replace(law, rate=Rate.below(Fraction(epsilon * (1 + 0.01 * coarse))))
     inside = int(((cells >= u) & (cells < u + law.width)).sum())
-    seen = [inside, SIZE - inside]
-    assert chisquare(seen, [float(law.inside) * SIZE, float(1 - law.inside) * SIZE]).pvalue > 1e-3
-    assert chisquare(seen, [float(mutant.inside) * SIZE, float(1 - mutant.inside) * SIZE]).pvalue < 1e-3
-    moved = u + law.cells // 200 if value < 1 else u - law.cells // 200
+    seen = [inside, size - inside]
+    assert chisquare(seen, [float(law.inside) * size, float(1 - law.inside) * size]).pvalue > 1e-3
+    assert chisquare(seen, [float(mutant.inside) * size, float(1 - mutant.inside) * size]).pvalue < 1e-3
+    move = law.cells * coarse // 200
+    moved = u + move if value < 1 else u - move
     assert chisquare_p(cells, cell_probabilities(law, moved), 0, bins=400) < 1e-3
 
 

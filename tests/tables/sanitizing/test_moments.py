@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 import fastdp as fd
 from fastdp.cli import main
+from fastdp.tables.sanitizing.columns import Columns
 from fastdp.units.ticks import DAY, Ticks
 
 N = 4000
@@ -55,20 +56,42 @@ def test_types__come_out_as_they_went_in(table):
     release = fd.sanitize(table, fd.Plan.loads(PLAN))
     assert release.schema.types == table.schema.types
     assert release["born"].null_count == 0
+    assert pc.max(release["paid"]).as_py() > Decimal(2000)
+
+
+def test_types__come_out_clamped_where_the_plan_says_so(table):
+    plan = fd.Plan.loads(PLAN.replace("bounds =", 'boundary = "clamp"\nbounds ='))
+    release = fd.sanitize(table, plan)
+    assert release.schema.types == table.schema.types
     assert dt.date(1920, 1, 1) <= pc.min(release["born"]).as_py()
     assert pc.max(release["paid"]).as_py() <= Decimal(2000)
+
+
+def test_types__widen_where_open_reports_need_it():
+    """Decimals get digits, nanoseconds become microseconds; what fits no type is refused, with the way out."""
+    wide = {"mechanism": "geometric", "epsilon": 0.01}
+    money = fd.Plan(columns={"x": wide | {"bounds": [0, 9], "step": 0.01}})
+    (kind,) = money.columns["x"].result_types([pa.decimal128(3, 2)])
+    assert kind == pa.decimal128(7, 2)
+    moments = fd.Plan(columns={"x": wide | {"bounds": ["2020-01-01T00:00:00", "2026-01-01T00:00:00"]}})
+    assert moments.columns["x"].result_types([pa.timestamp("ns")]) == [pa.timestamp("us")]
+    released = fd.sanitize(pa.table({"x": pa.array([10**18] * 2000, pa.timestamp("ns"))}), moments)
+    assert pc.min(released["x"]).cast(pa.int64()).as_py() < 0 < pc.max(released["x"]).cast(pa.int64()).as_py()
+    with pytest.raises(fd.ParameterError, match='boundary = "clamp"'):
+        fd.Plan(columns={"x": wide | {"bounds": ["08:00:00", "18:00:00"]}})
 
 
 def test_reports__are_the_mechanisms_own_in_steps(table):
     """Nothing but exact conversions happens before and after the noise."""
     plan, rng = fd.Plan.loads(PLAN), fd.Rng.unsafe_seed(5)
-    release = fd.sanitize(table, plan, rng=fd.Rng.unsafe_seed(5))
+    (batch,) = table.combine_chunks().to_batches()
+    release = Columns(table.schema, plan).randomize(batch, fd.Rng.unsafe_seed(5), copy=False)
     ticks = Ticks("date", Fraction(DAY))
     steps = ticks.read("x", table["born"].combine_chunks()).fill_null(0).to_numpy()
     expected = fd.Geometric(epsilon=1.0, sensitivity=30, bounds=(-18_262, 20_818)).randomize(
         steps, rng=rng.child("born")
     )
-    assert ticks.read("x", release["born"].combine_chunks()).to_numpy().tolist() == expected.tolist()
+    assert ticks.read("x", release["born"]).to_numpy().tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(("column", "unit"), [("born", 1), ("seen", 3600)])
@@ -163,7 +186,8 @@ def test_nulls__count_as_a_declared_value(entry, column):
     """Which hides them: the reports are those of the column with that value."""
     plan = fd.Plan(columns={"x": entry | {"epsilon": 1.0}})
     filled = column.fill_null(pa.scalar(entry["nulls"], column.type))
-    made = [fd.sanitize(pa.table({"x": one}), plan, rng=fd.Rng.unsafe_seed(2)) for one in (column, filled)]
+    batches = [pa.record_batch({"x": one}) for one in (column, filled)]
+    made = [Columns(one.schema, plan).randomize(one, fd.Rng.unsafe_seed(2), copy=False) for one in batches]
     assert made[0].equals(made[1])
 
 
@@ -173,7 +197,7 @@ def test_init__suggests_what_check_accepts(tmp_path):
         "day": pa.date32(), "moment": pa.timestamp("us"), "zoned": pa.timestamp("s", "UTC"), "clock": pa.time32("s"),
         "took": pa.duration("s"), "money": pa.decimal128(12, 2),
     })  # fmt: skip
-    from fastdp.plans.template import skeleton
+    from fastdp.plans.documents.template import skeleton
 
     lines = skeleton(schema).splitlines()
     text = "\n".join(

@@ -19,6 +19,7 @@ from fastdp.accounting.ledger.entries import receipt_digest
 from fastdp.cli import main
 from fastdp.tables.sanitizing import payment
 from fastdp.tables.sanitizing.job import Job
+from fastdp.tables.task import Task
 
 COLUMNS = {"ill": {"mechanism": "randomized_response", "epsilon": 0.5}, "name": "drop"}
 PLAN = fd.Plan(columns=COLUMNS)
@@ -164,7 +165,7 @@ def test_once__tells_an_identical_redo_and_every_redo_is_charged(folder):
     assert stored[0] == stored[1]
     assert spent() == 10**9
     source = Job("people.parquet", PLAN).source
-    fresh = payment.once(PLAN, source, fd.Rng())
+    fresh = payment.once(PLAN, source, fd.JobKey())
     assert fresh["plan"] == stored[0]["plan"]
     assert fresh["input"] != stored[0]["input"]
     assert fresh["key"] != stored[0]["key"]
@@ -187,10 +188,11 @@ import os, signal, sys
 import fastdp as fd
 from fastdp.accounting.ledger import entries, ledger, store
 from fastdp.io import atomic
+from fastdp.tables import task
 from fastdp.tables.sanitizing import job, payment
 POINTS = {
     "checks": (payment, "check_stamps"), "spend": (ledger.Ledger, "spend"), "hash": (ledger, "link"),
-    "judge": (ledger.Ledger, "_judge"), "stamp": (entries.Spending, "__init__"), "draw": (job.Job, "_sanitize"),
+    "judge": (ledger.Ledger, "_judge"), "stamp": (entries.Spending, "__init__"), "draw": (task.Task, "sanitize"),
     "link": (os, "link"), "settle": (job, "settle"), "hash of the settlement": (entries, "receipt_digest"),
 }
 owner, name = POINTS[sys.argv[1]]
@@ -223,23 +225,23 @@ def releases_are_paid(draw) -> bool:
         seen.append(spent())
         return draw(self, *given, **named)
 
-    Job._sanitize = watch
+    Task.sanitize = watch
     try:
         fd.sanitize(TABLE, PLAN, ledger="people.ledger")
     finally:
-        Job._sanitize = draw
+        Task.sanitize = draw
     return seen[0] == spent() > 0
 
 
 def test_mutant__release_before_spend_is_caught(folder, monkeypatch):
-    draw = Job._sanitize
+    draw = Task.sanitize
     assert releases_are_paid(draw)
     Ledger.create("late.ledger", epsilon=1.0)
     run, pay = Job.run, Job.pay
 
     def late(self, *given, **named):
         found = run(self, *given, **named)
-        pay(self, "people.ledger", fd.Rng())
+        pay(self, "people.ledger", fd.JobKey())
         return found
 
     monkeypatch.setattr(Job, "pay", lambda *_, **__: None)

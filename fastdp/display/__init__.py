@@ -1,0 +1,1 @@
+"""What results show of themselves: pictures by matplotlib, and tables for notebooks."""

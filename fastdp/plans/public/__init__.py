@@ -1,0 +1,1 @@
+"""What is released of public columns instead of their values: coarser ones, and pseudonyms. None of it is private."""

@@ -1,0 +1,1 @@
+"""Tests of the documentation: what is printed is run."""

@@ -1,0 +1,1 @@
+"""An ordinary export, sanitized in one sitting."""

@@ -1,0 +1,1 @@
+"""Files that every version wrote, and tests that this one reads them."""
