@@ -121,6 +121,7 @@ class Digester:
 def _canonical(column: pa.Array) -> tuple[str, np.ndarray | None, list[np.ndarray]]:
     """The type of a column, which of its rows are null, and its values as bytes, zero where they are null."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
@@ -153,7 +154,22 @@ def _canonical(column: pa.Array) -> tuple[str, np.ndarray | None, list[np.ndarra
             raw = (raw.reshape(len(column), width) * ~missing[:, None]).reshape(-1)
         name = f"decimal{8 * width} {kind.scale}" if pa.types.is_decimal(kind) else str(kind)  # whatever the precision
         return name, missing, [raw]
-    return str(kind), missing, [np.frombuffer(repr(column.to_pylist()).encode(), np.uint8)]
+    if pa.types.is_struct(kind):
+        return _nested("struct", missing, column.flatten())
+    lengths = pc.list_value_length(column).fill_null(0).cast(pa.int64())
+    return _nested("list", missing, [lengths, column.flatten()])
+
+
+def _nested(
+    name: str, missing: np.ndarray | None, parts: Iterable[pa.Array]
+) -> tuple[str, np.ndarray | None, list[np.ndarray]]:
+    """A column by those that it is made of: lists by their lengths and all their elements, structs by their fields."""
+    kinds, bodies = [], []
+    for part in parts:
+        kind, absent, body = _canonical(part)
+        kinds.append(f"{kind} {len(part)} {absent is not None} {len(body)}")
+        bodies += [*([] if absent is None else [np.packbits(absent)]), *body]
+    return f"{name}<{', '.join(kinds)}>", missing, bodies
 
 
 def _is_text(kind: pa.DataType) -> bool:

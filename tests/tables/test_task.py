@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -101,6 +102,10 @@ COLUMNS = [
     pa.array([b"a", None, b"", b"bcd"] * 600, pa.large_binary()),
     pa.array([1, None, 5], pa.timestamp("us")),
     pa.array([b"ab", None, b"cd"], pa.binary(2)),
+    pa.array([["a", None], [], None, ["b", "cd", "a"]] * 600),
+    pa.array([[1, None], None, [2, 3], [None, None]] * 600, pa.list_(pa.int32(), 2)),
+    pa.array([[[1.5], None], [[], [2.5, None]], None] * 600, pa.large_list(pa.list_(pa.float64()))),
+    pa.array([{"a": 1, "b": [True]}, None, {"a": None, "b": None}] * 600),
 ]
 
 
@@ -116,7 +121,37 @@ def test_digest__is_of_values_not_of_layout(column):
         )
         kinds = [column.cast(pa.large_string()), column.cast(pa.string_view()), encoded, turned]
         found |= {digester.digest(pa.record_batch({"c": one}), ["c"]) for one in kinds}
+    if pa.types.is_list(column.type):
+        found.add(digester.digest(pa.record_batch({"c": column.cast(pa.large_list(pa.large_string()))}), ["c"]))
+    if pa.types.is_fixed_size_list(column.type):
+        found.add(digester.digest(pa.record_batch({"c": column.cast(pa.list_(pa.int64()))}), ["c"]))
     assert len(found) == 1
+
+
+def test_digest__tells_lists_apart():
+    """By their lengths, by nulls of them and in them, and by the place of an element."""
+    lists = [[["a"], ["b"]], [["a", "b"], []], [["a", "b"], None], [[], ["a", "b"]], [["b"], ["a"]], [["a"], [None]],
+             [["a"], ["b", None]], [["ab"], [""]], [["a"], [""]]]  # fmt: skip
+    digester, kind = Digester(fd.JobKey()), pa.list_(pa.string())
+    found = {digester.digest(pa.record_batch({"c": pa.array(one, kind)}), ["c"]) for one in lists}
+    assert len(found) == len(lists)
+
+
+def test_digest__of_lists_makes_no_python_objects():
+    """As many calls for ten thousand lists as for a hundred."""
+    digester = Digester(fd.JobKey())
+
+    def calls(rows: int) -> int:
+        batch, seen = pa.record_batch({"c": pa.array([[float(row), None] for row in range(rows)])}), []
+        sys.setprofile(lambda _frame, event, _about: seen.append(event))
+        try:
+            digester.digest(batch, ["c"])
+        finally:
+            sys.setprofile(None)
+        return len(seen)
+
+    calls(10)
+    assert calls(10_000) <= calls(100) + 40
 
 
 def test_digest__ignores_what_lies_behind_nulls_and_the_width_of_integers():

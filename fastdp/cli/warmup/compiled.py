@@ -39,6 +39,7 @@ def jobs() -> Iterator[Job]:
     yield "classes of anonymity", _classes
     yield "anonymized tables", _anonymize
     yield "digests of chunks", _digest
+    yield "pseudonyms", _pseudonyms
 
 
 def _use(row: Row, warmup: Warmup, dtype: str) -> None:
@@ -267,6 +268,14 @@ def _anonymize() -> None:
         for size in (RECORDS, 1 << 17):
             wide = {"age": np.arange(size) % (1 << 17), "ill": np.arange(size) % 2}
             anonymize(wide, ["age"], k=2, sensitive="ill", method="mondrian", l=l)
+
+
+def _pseudonyms() -> None:
+    import pyarrow as pa
+
+    from fastdp.plans.public.pseudonym import Pseudonym
+
+    Pseudonym("ids.key").apply(bytes(32), pa.array(["a", "b"]))
 
 
 def _digest() -> None:

@@ -15,6 +15,7 @@ from fastdp import validation
 from fastdp.columns.arrow import decode
 from fastdp.errors import DomainError, FastDPError, ParameterError, SchemaError
 from fastdp.hierarchies.hierarchy import Hierarchy
+from fastdp.hierarchies.labels import ANY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,6 +82,8 @@ class Generalized:
             )
         elif pa.types.is_integer(plain.type) and self.hierarchy.kind in {"prefix", "labels"}:
             plain = plain.cast(pa.string())
+        if self.hierarchy.kind == "prefix" and (pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type)):
+            return _prefixes(plain.cast(pa.string()), self.hierarchy.parameters[self.level - 1])
         coded = pc.dictionary_encode(plain)
         labels = self.hierarchy.generalize(coded.dictionary.to_pylist(), self.level, owner=owner)
         return pa.array(labels, pa.string()).take(coded.indices)
@@ -93,6 +96,16 @@ def _in_words(way: str, given: Any, level: int) -> str:
     if way == "dates":
         return f"the {value}"
     return f"intervals of {value}" if way == "intervals" else f"level {level} of a hierarchy"
+
+
+def _prefixes(texts: pa.Array, length: int) -> pa.Array:
+    """The first characters, and ``ANY`` for each of the others."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    hidden = pc.max_element_wise(pc.subtract(pc.utf8_length(texts), length), 0, skip_nulls=False)
+    rest = pa.array([ANY * count for count in range((pc.max(hidden).as_py() or 0) + 1)]).take(hidden)
+    return pc.binary_join_element_wise(pc.utf8_slice_codeunits(texts, 0, length), rest, "")
 
 
 def _days_of(values: pa.Array) -> pa.Array:
