@@ -6,7 +6,9 @@ Names are loaded when they are first used, so that importing the package stays c
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from fastdp._moved import redirect
@@ -24,6 +26,17 @@ _HOMES = _read_homes()
 __all__ = sorted(_HOMES)  # noqa: PLE0605  # the stub is the list
 
 redirect()
+
+
+class _Package(ModuleType):
+    """The package, whose public names no module takes the place of: ``fastdp.parallel`` was one, and is a function."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, ModuleType) and _HOMES.get(name, "fastdp") != "fastdp"):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

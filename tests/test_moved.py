@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import fastdp
 from fastdp._moved import moved, split
 
 
@@ -33,6 +34,16 @@ def test_path_of_a_module_that_was_split__has_the_names_of_all_parts(old):
         assert own
         assert all(getattr(found, name) is getattr(part, name) for name in own)
     sys.modules.pop(old, None)
+
+
+def test_public_names__outlive_old_paths_of_the_same_name():
+    """``fastdp.parallel`` was a module: importing it must not take the function's place."""
+    sys.modules.pop("fastdp.parallel", None)
+    with pytest.warns(DeprecationWarning, match="threads"):
+        importlib.import_module("fastdp.parallel")
+    assert callable(fastdp.parallel)
+    assert fastdp.accounting is importlib.import_module("fastdp.accounting")
+    sys.modules.pop("fastdp.parallel", None)
 
 
 def test_other_paths__are_not_found():
