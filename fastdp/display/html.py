@@ -9,8 +9,8 @@ LARGEST = 40
 """Rows that are shown."""
 
 
-def to_html(title: str, rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
-    """A captioned table; rows beyond 40 are counted, not shown.
+def to_html(title: str, rows: Sequence[Sequence[str]], head: Sequence[str] = (), *, total: int | None = None) -> str:
+    """A captioned table; rows beyond 40 are counted, not shown. ``total`` is their number where few are given.
 
     >>> to_html("a < b", [["x", "1"]])
     '<table><caption>a &lt; b</caption><tr><td>x</td><td>1</td></tr></table>'
@@ -20,6 +20,7 @@ def to_html(title: str, rows: Sequence[Sequence[str]], head: Sequence[str] = ())
         parts.append("<tr>" + "".join(f"<th>{escape(cell)}</th>" for cell in head) + "</tr>")
     shown = rows[:LARGEST]
     parts += ["<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in shown]
-    if len(rows) > LARGEST:
-        parts.append(f"<tr><td>... {len(rows) - LARGEST:,} more</td></tr>")
+    more = (len(rows) if total is None else total) - len(shown)
+    if more:
+        parts.append(f"<tr><td>... {more:,} more</td></tr>")
     return "".join([*parts, "</table>"])

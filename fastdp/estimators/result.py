@@ -247,7 +247,7 @@ class Estimate(Result):
         level
             The probability that an interval holds the truth, between 0 and 1.
         """
-        optional.load("Estimate.to_pandas", "pandas", extra="report")
+        optional.load("Estimate.to_pandas", "pandas", extra="pandas")
         return self.to_arrow(level).to_pandas()
 
     def to_dict(self, level: float | None = None) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class Comparison:
 
     def to_pandas(self) -> Any:
         """The same as a pandas frame; needs pandas."""
-        optional.load("Comparison.to_pandas", "pandas", extra="report")
+        optional.load("Comparison.to_pandas", "pandas", extra="pandas")
         return self.to_arrow().to_pandas()
 
     def plot(self, *, ax: Any = None) -> Any:

@@ -52,7 +52,23 @@ def _everything(tmp_path):
         "channel": krr.channel(),
         "few": fd.estimate(few, few.randomize(["a"] * 70 + ["b"] * 30, rng=rng)),
         "comparison": fd.compare(["KRR", "oue"], [0.5, 1.0], k=20, n=5000, rng=rng),
+        "mean": _mean(rng),
+        "bins": _bins(rng),
+        "answer": fd.release.count(range(1000), epsilon=1.0, rng=rng),
+        "answers": fd.release.group_by(
+            {"city": LABELS}, by="city", keys=LABELS, answers=["count"], epsilon=1.0, rng=rng
+        ),
     }
+
+
+def _mean(rng):
+    mechanism = fd.Piecewise(epsilon=1.0, bounds=(0, 10))
+    return mechanism.estimate(mechanism.randomize(np.full(500, 4.0), rng=rng))
+
+
+def _bins(rng):
+    wave = fd.SquareWave(epsilon=1.0, bounds=(0, 4), bins=8)
+    return wave.estimate(wave.randomize(np.full(500, 2.0), rng=rng))
 
 
 def test_reprs__say_something_and_never_flood(tmp_path):
@@ -85,8 +101,12 @@ def test_plots__show_the_numbers(tmp_path):
     assert np.asarray(small.plot().images[0].get_array()) == pytest.approx(small.dense())
     with pytest.raises(fd.ParameterError, match="at most 2000"):
         found["channel"].plot()
-    wave = fd.SquareWave(epsilon=1.0, bounds=(0, 1), bins=8)
-    assert len(wave.estimate(wave.randomize([0.5] * 500, rng=fd.Rng.unsafe_seed(2))).plot().patches) == 8
+    bars = found["bins"].plot().patches
+    assert [bar.get_height() for bar in bars] == pytest.approx(found["bins"].distribution.tolist())
+    assert [bar.get_x() for bar in bars] == pytest.approx(np.arange(8) / 2)
+    low, high = found["mean"].interval(0.95)
+    (whiskers,) = found["mean"].plot(level=0.95).collections
+    assert whiskers.get_segments()[0][:, 0] == pytest.approx([low, high])
 
 
 def test_frames_and_dicts__hold_the_same(tmp_path):
@@ -99,6 +119,28 @@ def test_frames_and_dicts__hold_the_same(tmp_path):
     unbiased = protocol.estimate(protocol.randomize([0, 1, 2] * 100, rng=fd.Rng.unsafe_seed(3)))
     assert unbiased.to_pandas(0.9)["frequency"].tolist() == unbiased.to_dict()["frequency"]
     assert json.dumps(unbiased.to_dict(0.9))
+
+
+def test_means_and_bins__hold_the_same_in_frames_and_dicts():
+    rng = fd.Rng.unsafe_seed(4)
+    mean, bins = _mean(rng), _bins(rng)
+    plain = json.loads(json.dumps(mean.to_dict(0.9)))
+    assert (plain["low"], plain["high"]) == mean.interval(0.9)
+    assert mean.to_pandas(0.9).loc[0].to_dict() == plain
+    assert json.loads(json.dumps(bins.to_dict()))["distribution"] == bins.distribution.tolist()
+    frame = bins.to_pandas()
+    assert frame["to"].tolist() == (np.arange(1, 9) / 2).tolist()
+    assert frame["share"].tolist() == bins.distribution.tolist()
+    assert f"{bins.distribution[3]:.4f}" in bins._repr_html_()
+
+
+def test_answers__are_frames_and_tables_of_their_groups():
+    answers = fd.release.group_by(
+        {"city": LABELS}, by="city", keys=LABELS, answers=["count"], epsilon=1.0, rng=fd.Rng.unsafe_seed(5)
+    )
+    assert answers.to_pandas(0.9).equals(answers.to_arrow(0.9).to_pandas())
+    assert answers["count"].to_pandas()["value"].tolist() == answers["count"].values.tolist()
+    assert f"{len(LABELS) - 40:,} more" in answers._repr_html_()
 
 
 def test_channel__of_a_matrix_is_named():

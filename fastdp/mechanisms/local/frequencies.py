@@ -122,7 +122,7 @@ class FrequencyEstimate(Result):
         level
             The probability that an interval holds the truth, between 0 and 1.
         """
-        pandas = optional.load("FrequencyEstimate.to_pandas", "pandas", extra="report")
+        pandas = optional.load("FrequencyEstimate.to_pandas", "pandas", extra="pandas")
         columns = self.to_dict(level)
         del columns["n"]
         return pandas.DataFrame(columns)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fastdp import validation
+from fastdp import optional, validation
 from fastdp.channels.window import WindowChannel
+from fastdp.display.html import to_html
 from fastdp.display.plotting import draw_shares, new_axes
 from fastdp.errors import ParameterError
 from fastdp.kernels.local.count_numbers import count_reports
@@ -39,6 +40,20 @@ class DistributionEstimate(Result):
     mean: float
     iterations: int
     n: int
+    edges: np.ndarray | None = None
+    """The ends of the bins, one more than there are bins."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything in plain Python."""
+        edges = None if self.edges is None else self.edges.tolist()
+        shares = {"distribution": self.distribution.tolist(), "edges": edges}
+        return {**shares, "mean": self.mean, "iterations": self.iterations, "n": self.n}
+
+    def to_pandas(self) -> Any:
+        """One row per bin with its ends, as a pandas frame; needs pandas."""
+        pandas = optional.load("DistributionEstimate.to_pandas", "pandas", extra="pandas")
+        ends = {} if self.edges is None else {"from": self.edges[:-1], "to": self.edges[1:]}
+        return pandas.DataFrame({**ends, "share": self.distribution})
 
     def plot(self, *, ax: Any = None) -> Any:
         """The share of each bin; needs matplotlib. Returns the axes.
@@ -48,7 +63,13 @@ class DistributionEstimate(Result):
         ax
             The axes to draw on; new ones by default.
         """
-        return draw_shares(new_axes("DistributionEstimate.plot", ax), self.distribution)
+        return draw_shares(new_axes("DistributionEstimate.plot", ax), self.distribution, edges=self.edges)
+
+    def _repr_html_(self) -> str:
+        sides = range(self.distribution.size) if self.edges is None else zip(self.edges, self.edges[1:], strict=False)
+        names = [f"{side[0]:.6g} to {side[1]:.6g}" if isinstance(side, tuple) else f"{side}" for side in sides]
+        rows = [[name, f"{share:.4f}"] for name, share in zip(names, self.distribution, strict=True)]
+        return to_html(f"Distribution from {self.n:,} reports, mean {self.mean:.6g}", rows, head=["bin", "share"])
 
     def __repr__(self) -> str:
         return f"DistributionEstimate(n={self.n}, bins={self.distribution.size}, mean={self.mean:.6g})"
@@ -164,7 +185,8 @@ class SquareWave(NumericReports, FiniteMechanism):
             raise ParameterError("estimate: there are no reports")
         distribution, iterations = _smoothed_em(channel, counts.support / counts.n)
         mean = float(distribution @ self.value_names())
-        return DistributionEstimate(distribution, mean, iterations, counts.n)
+        edges = np.linspace(*self.bounds, self.bins + 1)
+        return DistributionEstimate(distribution, mean, iterations, counts.n, edges)
 
 
 def half_width(epsilon: float) -> float:

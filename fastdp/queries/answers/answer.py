@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastdp import optional, validation
+from fastdp.display.html import LARGEST, to_html
 from fastdp.privacy import Privacy
 from fastdp.queries.answers.errors import Errors, UnknownErrors
 
@@ -110,6 +111,17 @@ class Answer:
         error = pa.array(self.errors.std_error, from_pandas=True)
         return {name: self.values, f"{prefix}std_error": error, f"{prefix}low": low, f"{prefix}high": high}
 
+    def to_pandas(self, level: float = 0.95) -> Any:
+        """The table of `to_arrow` as a pandas frame; needs pandas.
+
+        Parameters
+        ----------
+        level
+            The level of confidence of the interval.
+        """
+        optional.load("Answer.to_pandas", "pandas", extra="pandas")
+        return self.to_arrow(level).to_pandas()
+
     def plot(self, *, level: float = 0.95, ax: Any = None) -> Any:
         """Values with their intervals, as a matplotlib picture; returns the axes.
 
@@ -131,6 +143,9 @@ class Answer:
             rows = self.keys.to_pylist()
             axes.set_xticks(places, [", ".join(str(value) for value in row.values()) for row in rows], rotation=90)
         return axes
+
+    def _repr_html_(self) -> str:
+        return _html(f"{self.name}, {self.privacy}", self.to_arrow())
 
     def __repr__(self) -> str:
         shown = f"{self.values.size} groups" if self.keys is not None else repr(self.value)
@@ -184,6 +199,20 @@ class Answers(Mapping[str, Answer]):
             own |= answer.columns(name, level)
         return pa.table({**_key_columns(self.keys_table, own), **own})
 
+    def to_pandas(self, level: float = 0.95) -> Any:
+        """The table of `to_arrow` as a pandas frame; needs pandas.
+
+        Parameters
+        ----------
+        level
+            The level of confidence of the interval.
+        """
+        optional.load("Answers.to_pandas", "pandas", extra="pandas")
+        return self.to_arrow(level).to_pandas()
+
+    def _repr_html_(self) -> str:
+        return _html(f"{self.name}, {self.privacy}", self.to_arrow())
+
     def __repr__(self) -> str:
         return f"Answers({self.name}: {', '.join(self.answers)}; {self.privacy})"
 
@@ -193,3 +222,12 @@ def _key_columns(keys: pa.Table | None, taken: Mapping[str, Any]) -> dict[str, A
     if keys is None:
         return {}
     return {f"key_{name}" if name in taken else name: keys.column(name) for name in keys.column_names}
+
+
+def _html(title: str, table: pa.Table) -> str:
+    """A table of groups and answers; numbers to six digits, unknown ones empty."""
+    rows = [
+        ["" if cell is None else f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in row.values()]
+        for row in table.slice(0, LARGEST).to_pylist()
+    ]
+    return to_html(title, rows, head=table.column_names, total=table.num_rows)

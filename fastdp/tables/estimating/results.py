@@ -116,7 +116,7 @@ class ColumnEstimate(Result):
 
     def to_pandas(self) -> Any:
         """One row per line, as a pandas frame; needs pandas."""
-        optional.load("ColumnEstimate.to_pandas", "pandas", extra="report")
+        optional.load("ColumnEstimate.to_pandas", "pandas", extra="pandas")
         return self.to_arrow().to_pandas()
 
     def plot(self, *, ax: Any = None) -> Any:
@@ -176,7 +176,7 @@ class TableEstimate:
 
     def to_pandas(self) -> Any:
         """One row per line, as a pandas frame; needs pandas."""
-        optional.load("TableEstimate.to_pandas", "pandas", extra="report")
+        optional.load("TableEstimate.to_pandas", "pandas", extra="pandas")
         return self.to_arrow().to_pandas()
 
     def __repr__(self) -> str:
