@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fastdp.cli.files import csv_options
+
 if TYPE_CHECKING:
     from fastdp.plans.plan import Plan
     from fastdp.tables.estimating.results import TableEstimate
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     type=click.Choice(["parquet", "arrow", "csv"]),
     help="The format of FILE, where its content and name do not tell.",
 )
+@csv_options
 @click.option("-v", "--verbose", is_flag=True, help="Say how each estimate was made.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but the estimates and errors.")
 def command(
@@ -57,6 +60,7 @@ def command(
     force: bool,
     dry_run: bool,
     input_format: str | None,
+    csv: dict[str, str | None],
     verbose: bool,
     quiet: bool,
 ) -> None:
@@ -88,7 +92,9 @@ def command(
         check_outputs("estimate", [Path(output)], {"input": source, "plan": plan_path}, force=force)
     plan = None if plan_path is None else Plan.load(plan_path)
     if dry_run:
-        _explain(source, plan, columns, as_json=as_json, bins=bins, unbiased=unbiased, input_format=input_format)
+        _explain(
+            source, plan, columns, as_json=as_json, bins=bins, unbiased=unbiased, input_format=input_format, csv=csv
+        )
         return
     with progress(quiet=quiet) as update:
         found = estimate_table(
@@ -99,6 +105,7 @@ def command(
             bins=bins,
             unbiased=unbiased,
             input_format=input_format,
+            csv=csv,
             progress=update,
         )
     if not quiet:

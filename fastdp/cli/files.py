@@ -1,7 +1,8 @@
-"""Output files of commands: checked up front, written atomically."""
+"""Files of commands: the options of text that is read, and outputs, checked up front and written atomically."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -12,6 +13,26 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TABLES = (".parquet", ".arrow", ".csv")
+CSV_OPTIONS = {
+    "delimiter": 'What separates fields of CSV: a character, or "tab"; default: a comma.',
+    "quote": "What quotes fields of CSV; default: double quotes.",
+    "encoding": "How CSV is encoded; default: utf-8.",
+    "decimal": 'The decimal mark of CSV, "." (default) or ",".',
+}
+"""Of commands that read CSV; what they write has the same dialect."""
+
+
+def csv_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of CSV, which the command gets as one dict, ``csv``."""
+
+    @functools.wraps(command)
+    def collected(*arguments: Any, **options: Any) -> Any:
+        csv = {name: options.pop(name) for name in CSV_OPTIONS}
+        return command(*arguments, csv=csv, **options)
+
+    for name, words in reversed(CSV_OPTIONS.items()):
+        collected = click.option(f"--{name}", help=words)(collected)
+    return collected
 
 
 def check_outputs(owner: str, paths: Sequence[Path], inputs: Mapping[str, str | Path | None], *, force: bool) -> None:

@@ -6,14 +6,19 @@ from pathlib import Path
 
 import click
 
+from fastdp.cli.files import csv_options
+
 
 @click.command("report")
 @click.argument("release", metavar="RELEASE", type=click.Path(exists=True))
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The page to write.")
 @click.option("-p", "--plan", "plan_path", type=click.Path(exists=True, dir_okay=False), help="Default: the receipt's.")
 @click.option("--title", default="", help="The title of the page; default: the name of RELEASE.")
+@csv_options
 @click.option("--force", is_flag=True, help="Replace an existing page.")
-def command(release: str, *, output: str, plan_path: str | None, title: str, force: bool) -> None:
+def command(
+    release: str, *, output: str, plan_path: str | None, title: str, force: bool, csv: dict[str, str | None]
+) -> None:
     """Write a page about RELEASE, a sanitized file: estimates with intervals, guarantees, and what not to do with it.
 
     The page is self-contained and holds nothing that the release and its receipt do not tell.
@@ -32,9 +37,9 @@ def command(release: str, *, output: str, plan_path: str | None, title: str, for
     check_outputs("report", [path], {"the release": release, "the plan": plan_path}, force=force)
     plan = None if plan_path is None else Plan.load(plan_path)
     if plan is None:
-        _, plan = open_with_receipt("report", release, None, (), None)
+        _, plan = open_with_receipt("report", release, None, (), None, csv=csv)
     if plan is None:
         raise click.UsageError("no receipt states the plan of this release; give it (-p PLAN)")
-    page = sanitized_page(plan, estimate_table(release, plan), title=title or Path(release).name)
+    page = sanitized_page(plan, estimate_table(release, plan, csv=csv), title=title or Path(release).name)
     write_together("report", {path: page_writer(page)}, force=force)
     click.echo(f"{output} written", err=True)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fastdp.cli.files import csv_options
+
 if TYPE_CHECKING:
     from fastdp.random.job import JobKey
 
@@ -30,6 +32,7 @@ FORMATS = click.Choice(["parquet", "arrow", "csv"])
 )
 @click.option("--from", "input_format", type=FORMATS, help="The format of IN, where its content and name do not tell.")
 @click.option("--to", "output_format", type=FORMATS, help="The format of OUT, where its name does not tell.")
+@csv_options
 @click.option("--receipt", type=click.Path(dir_okay=False), help="Where the receipt goes; default: OUT.receipt.json.")
 @click.option(
     "--ledger", type=click.Path(dir_okay=False), help="The ledger that pays for the release; default: the plan's."
@@ -55,6 +58,7 @@ def command(
     *,
     input_format: str | None,
     output_format: str | None,
+    csv: dict[str, str | None],
     receipt: str | None,
     ledger: str | None,
     name: str,
@@ -70,7 +74,8 @@ def command(
     """Sanitize IN, column by column, as its plan says.
 
     IN is a Parquet, Arrow or CSV file, a folder of Parquet files, or "-" for standard input (Arrow stream or CSV). The
-    format of the output follows its ending: .parquet, .arrow, .arrows (a stream), .csv, or "/" for a new folder.
+    format of the output follows its ending: .parquet, .arrow, .arrows (a stream), .csv, .csv.gz, .csv.zst, or "/" for
+    a new folder. --delimiter, --quote, --encoding and --decimal hold for what is read and for what is written.
 
     The output appears when it is complete, with a receipt beside it (OUT.receipt.json); on any error nothing is left.
     Standard output cannot be taken back: on an error it ends early, and the exit status tells (in a shell's pipe, set
@@ -84,7 +89,8 @@ def command(
       fastdp sanitize people.csv -p plan.toml -o private.csv --shuffle
       fastdp sanitize parts/ -p plan.toml -o private/
       fastdp sanitize people.parquet -p plan.toml -o private.parquet --ledger people.ledger
-      zcat people.csv.gz | fastdp sanitize - -p plan.toml -o - --receipt r.json | gzip > private.csv.gz
+      fastdp sanitize people.csv.gz -p plan.toml -o private.csv.zst --delimiter ";" --decimal ,
+      cat people.csv | fastdp sanitize - -p plan.toml -o - --receipt r.json > private.csv
     """
     if output is None and not dry_run:
         raise click.UsageError("say where to write: -o OUT (or try it with --dry-run)")
@@ -97,7 +103,7 @@ def command(
 
     plan = Plan.load(plan_path)
     with spoken() if verbose else nullcontext():
-        job = Job(source, plan, input_format=input_format, shuffle=shuffle)
+        job = Job(source, plan, input_format=input_format, shuffle=shuffle, csv=csv)
         opened = None
         if output is not None:
             opened = job.open_output(output, receipt=receipt, output_format=output_format, force=force)

@@ -153,6 +153,28 @@ class ByteStream:
         self.close()
 
 
+class ConvertedStream(ByteStream):
+    """Another stream's bytes, converted on the way: ``convert()`` gives the next of them, and none at the end."""
+
+    def __init__(self, convert: Callable[[], bytes], inner: ByteStream) -> None:
+        self._inner, self._waiting = inner, b""
+
+        def take(count: int, _stream: ByteStream) -> bytes:
+            piece = self._waiting or convert()
+            self._waiting = piece[count:]
+            return piece[:count]
+
+        super().__init__(take, inner.name, close=inner.close)
+
+    @property
+    def part(self) -> float | None:
+        return self._inner.part
+
+    def cancel(self) -> None:
+        self._inner.cancel()
+        super().cancel()
+
+
 class StandardOutput:
     """Standard output as a file that nobody closes."""
 

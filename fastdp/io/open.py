@@ -11,9 +11,10 @@ from fastdp.columns.tables import is_columns, read_columns
 from fastdp.errors import ParameterError, SchemaError
 from fastdp.io.base import STANDARD, Source, intact
 from fastdp.io.byte_stream import ByteStream
-from fastdp.io.csv import CsvSource
+from fastdp.io.compression import decompressed
+from fastdp.io.csv import CsvSource, Dialect
 from fastdp.io.folders import FolderSource
-from fastdp.io.formats import SNIFFED, input_kind
+from fastdp.io.formats import SNIFFED, compression_of, input_kind
 from fastdp.io.ipc import IpcSource, IpcStreamSource
 from fastdp.io.memory import ReaderSource, TableSource
 from fastdp.io.parquet import ParquetSource
@@ -26,25 +27,34 @@ Types = Mapping[str, "pa.DataType"]
 
 
 def open_source(
-    owner: str, source: object, *, input_format: str | None = None, types: Callable[[], Types] = dict
+    owner: str,
+    source: object,
+    *,
+    input_format: str | None = None,
+    types: Callable[[], Types] = dict,
+    csv: Mapping[str, Any] | None = None,
 ) -> Source:
     """Any supported table, reader, file or folder of Parquet files; "-" is standard input.
 
     The format of a file is detected from its first bytes, else from its extension; ``input_format`` names it otherwise.
-    A format without types, CSV, asks ``types`` for those of its columns; others are text there. Errors, now and while
-    it is read, name the ``owner`` of the operation.
+    A format without types, CSV, asks ``types`` for those of its columns; others are text there. ``csv`` are the options
+    of its `Dialect`. CSV and Arrow streams may be compressed (gzip, zstd). Errors, now and while it is read, name the
+    ``owner`` of the operation.
     """
-    opened = _open(owner, source, input_format, types)
+    Dialect.read(owner, csv)  # refused before anything is opened, also where it would not be used
+    opened = _open(owner, source, input_format, types, csv)
     with intact(owner, "the schema"):
         _ = opened.schema.names  # decoded here, where names that are no text are an error like any other
     return opened
 
 
-def _open(owner: str, source: Any, input_format: str | None, types: Callable[[], Types]) -> Source:
+def _open(
+    owner: str, source: Any, input_format: str | None, types: Callable[[], Types], csv: Mapping[str, Any] | None
+) -> Source:
     import pyarrow as pa
 
     if isinstance(source, str | os.PathLike):
-        return _open_named(owner, os.fspath(source), input_format, types)
+        return _open_named(owner, os.fspath(source), input_format, types, csv)
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
@@ -65,7 +75,9 @@ def _open(owner: str, source: Any, input_format: str | None, types: Callable[[],
     )
 
 
-def _open_named(owner: str, name: str, input_format: str | None, types: Callable[[], Types]) -> Source:
+def _open_named(
+    owner: str, name: str, input_format: str | None, types: Callable[[], Types], csv: Mapping[str, Any] | None
+) -> Source:
     path = None if name == STANDARD else Path(name)
     if path is not None and path.is_dir():
         return FolderSource(owner, path)
@@ -74,10 +86,16 @@ def _open_named(owner: str, name: str, input_format: str | None, types: Callable
         path = None
     with intact(owner, stream.name):
         start = stream.peek(SNIFFED)
+        compression = compression_of(start)
+        if compression is not None:
+            stream = decompressed(owner, stream, compression)
+            start = stream.peek(SNIFFED)
     kind = input_kind(owner, start, path, input_format)
+    if compression is not None and kind == "parquet":
+        raise ParameterError(f"{owner}: {stream.name} is compressed Parquet, which is read in no order; decompress it")
     if kind == "csv":
-        return CsvSource(owner, stream, path, types())
-    if kind == "arrows" or (kind == "arrow" and path is None):
+        return CsvSource(owner, stream, path, types(), csv)
+    if kind == "arrows" or (kind == "arrow" and (path is None or compression is not None)):
         return IpcStreamSource(owner, stream, path, in_file=kind == "arrow")
     if path is None:
         raise ParameterError(f"{owner}: Parquet cannot be read from a pipe or standard input; name a file")

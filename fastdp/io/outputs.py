@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastdp.errors import ParameterError
 from fastdp.io.atomic import check_apart, check_free
 from fastdp.io.base import STANDARD, Source
-from fastdp.io.csv import CsvSink, CsvSource, CsvStreamSink
+from fastdp.io.csv import CsvSink, CsvSource, CsvStreamSink, Dialect
 from fastdp.io.folders import FolderSink, FolderSource, check_folder_free
-from fastdp.io.formats import Kind, check_format, output_kind
+from fastdp.io.formats import Kind, check_format, output_compression, output_kind
 from fastdp.io.ipc import IpcSink, IpcStreamSink
 from fastdp.io.parquet import ParquetSink
 from fastdp.io.sinks import Sink, Target, receipt_path
@@ -37,7 +38,9 @@ class Output:
         output_format: str | None = None,
         force: bool = False,
         plan: Path | None = None,
+        csv: Mapping[str, Any] | None = None,
     ) -> None:
+        self._dialect = Dialect.read(owner, csv)
         name = os.fspath(output)
         path = None if name == STANDARD else Path(name)
         beside = None if path is None else receipt_path(path)
@@ -52,6 +55,7 @@ class Output:
             self.kind = FOLDER
         else:
             self.kind = output_kind(owner, path, output_format, "csv" if isinstance(source, CsvSource) else None)
+        self._compression = output_compression(owner, path, self.kind)
         self._check(source, plan)
 
     def _check(self, source: Source, plan: Path | None) -> None:
@@ -89,7 +93,9 @@ class Output:
                 return ParquetSink(self.target, dictionaries, plain, stated=schema)
             return ParquetSink(self.target, schema, plain)
         if self.kind == "csv":
-            return (CsvSink if self.target.path is not None else CsvStreamSink)(self.target, schema)
+            if self.target.path is None:
+                return CsvStreamSink(self.target, schema, self._dialect)
+            return CsvSink(self.target, schema, self._dialect, self._compression)
         if self.target.path is None:
             return IpcStreamSink(self.target, schema, receipt)
         return IpcSink(self.target, schema, receipt, stream=self.kind == "arrows")

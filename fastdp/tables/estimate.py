@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fastdp import validation
@@ -34,6 +34,7 @@ def estimate_table(
     bins: int | None = None,
     unbiased: bool = False,
     input_format: str | None = None,
+    csv: Mapping[str, str | None] | None = None,
     progress: Progress | None = None,
 ) -> TableEstimate:
     """Estimate shares, means and distributions from a sanitized table or file, as a :class:`TableEstimate`.
@@ -64,6 +65,8 @@ def estimate_table(
         Debias shares one by one instead of maximising their likelihood.
     input_format
         "parquet", "arrow" or "csv", for a file whose content and ending do not show its format.
+    csv
+        How CSV is written, as in `fastdp.sanitize`.
     progress
         Called with the rows done and the rows in all, after every batch.
 
@@ -75,7 +78,7 @@ def estimate_table(
     """
     level = validation.level("estimate", level)
     opened, subjects, skipped = open_subjects(
-        source, plan, columns, bins=bins, unbiased=unbiased, input_format=input_format
+        source, plan, columns, bins=bins, unbiased=unbiased, input_format=input_format, csv=csv
     )
     _count(opened, subjects, progress)
     if not any(subject.reports for subject in subjects):
@@ -93,13 +96,14 @@ def open_subjects(
     bins: int | None = None,
     unbiased: bool = False,
     input_format: str | None = None,
+    csv: Mapping[str, str | None] | None = None,
 ) -> tuple[Source, list[Subject], dict[str, str]]:
     """A sanitized table, what of it is to be estimated, and why the rest is not; no row is read yet."""
     if plan is not None and not isinstance(plan, Plan):
         raise ParameterError(f"estimate: plan must be a fastdp.Plan, got {type(plan).__name__}")
     bins = check_bins(bins)
     asked = list(dict.fromkeys(columns or ()))
-    opened, plan = open_with_plan(source, plan, asked, input_format)
+    opened, plan = open_with_plan(source, plan, asked, input_format, csv)
     skipped: dict[str, str] = {}
     subjects = []
     for part in choose(plan, asked):

@@ -174,7 +174,9 @@ def _null_line(part: Any) -> str:
     return f"nulls = {bounds[0]}" if isinstance(bounds, list) else 'nulls = "public"'
 
 
-def find_problems(plan_path: Path, source: Any, input_format: str | None) -> list[Problem]:
+def find_problems(
+    plan_path: Path, source: Any, input_format: str | None, csv: Mapping[str, Any] | None = None
+) -> list[Problem]:
     """All problems of a plan, and of a file under it where the plan can be read.
 
     What needs no data comes first, all of it; values are read only where names and types fit.
@@ -189,13 +191,13 @@ def find_problems(plan_path: Path, source: Any, input_format: str | None) -> lis
     if plan is None or source is None:
         return found
     opened = by_field(
-        open_source("plan", source, input_format=input_format, types=lambda: text_types(plan)), plan.names
+        open_source("plan", source, input_format=input_format, types=lambda: text_types(plan), csv=csv), plan.names
     )
     found = check_names(plan, opened.schema, lines)
     if found or all(part.action == "drop" for part in plan.parts):
         return found
     try:
-        job = Job(source, plan, input_format=input_format, owner="plan")
+        job = Job(source, plan, input_format=input_format, owner="plan", csv=csv)
     except FastDPError as error:
         probe = Columns.probe(opened.schema, plan, "plan")
         return check_types(probe, lines) or [Problem("", _without_owner(ParameterError(str(error))))]

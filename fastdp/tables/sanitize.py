@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fastdp.columns.tables import same_kind
@@ -31,6 +32,7 @@ def sanitize(
     input_format: str | None = None,
     output_format: str | None = None,
     force: bool = False,
+    csv: Mapping[str, str | None] | None = None,
     batch_rows: int | None = None,
     progress: Progress | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
@@ -46,7 +48,8 @@ def sanitize(
     arro3, nanoarrow or anything else with an Arrow stream, or a stream itself; or the path of a Parquet, Arrow
     or CSV file or of a folder of Parquet files, or "-" for standard input (an Arrow stream or CSV). The format is told
     by the first bytes, else by the ending; ``input_format`` ("parquet", "arrow" or "csv") says it where neither does.
-    Columns of CSV are read as what their mechanism takes; those that are kept stay the text that they are.
+    Columns of CSV are read as what their mechanism takes; those that are kept stay the text that they are. CSV may be
+    compressed, .csv.gz or .csv.zst, in and out.
 
     An output's format follows its ending, or ``output_format``: .parquet, .arrow (also .feather, .ipc), .arrows for an
     Arrow stream, .csv, and a name that ends in "/" for a new folder of Parquet files. It appears when it is complete,
@@ -86,6 +89,8 @@ def sanitize(
         The path of the receipt; by default the output's name and ".receipt.json".
     input_format, output_format
         "parquet", "arrow" or "csv", where content or ending do not show the format.
+    csv
+        How CSV is written, of the source and of the output: a dict of "delimiter", "quote", "encoding" and "decimal".
     force
         Replace existing files.
     batch_rows
@@ -105,7 +110,7 @@ def sanitize(
     ['ill']
     """
     chosen = read_key("sanitize", key, rng)
-    job = Job(source, plan, batch_rows=batch_rows, input_format=input_format, shuffle=shuffle)
+    job = Job(source, plan, batch_rows=batch_rows, input_format=input_format, shuffle=shuffle, csv=csv)
     if output is None:
         if receipt is not None or output_format is not None:
             raise ParameterError("sanitize: receipt and output_format are for an output; name one")

@@ -13,6 +13,7 @@ from fastdp.accounting.ledger.entries import receipt_digest
 from fastdp.accounting.ledger.events import digest
 from fastdp.errors import FastDPError, InputCorruptError, LedgerCorruptError, ParameterError
 from fastdp.io.digests import digest_of
+from fastdp.io.formats import is_text
 from fastdp.io.open import open_source
 from fastdp.io.sinks import receipt_path
 from fastdp.plans.documents.earlier import read_stated
@@ -150,6 +151,9 @@ def _compare_digest(subject: str, path: Path, expected: Mapping[str, Any]) -> Ch
 
 def _compare_content(path: Path, stated: Mapping[str, Any]) -> Iterator[Check]:
     """The receipt inside the release, and the number of its rows."""
+    if is_text(path):  # in a dialect that need not be known for this
+        yield Check("receipt inside", None, "this format holds none")
+        return
     opened = open_source(OWNER, path)
     inside = own_receipt(opened)
     if inside is None:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import fastdp as fd
-from fastdp.io import csv as csv_files
+from fastdp.io.csv import source as csv_files
 from fastdp.io.open import open_source
 from fastdp.plans.plan import Plan
 from fastdp.tables.sanitize import sanitize

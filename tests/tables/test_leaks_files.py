@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import fastdp as fd
 from fastdp.cli import main
-from fastdp.io import csv as csv_files
+from fastdp.io.csv import source as csv_files
 from fastdp.plans.plan import Plan
 from fastdp.tables.sanitizing import columns, job, shuffle
 from tests.tables.files import read, write
@@ -277,7 +277,7 @@ class TestSearch:
 
     def test_messages(self, monkeypatch):
         @contextmanager
-        def careless(_owner, name, _columns):
+        def careless(_owner, name, _columns, _dialect):
             try:
                 yield
             except pa.ArrowInvalid as error:

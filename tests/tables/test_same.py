@@ -56,7 +56,7 @@ def test_results__do_not_depend_on_format_batches_or_threads(
 @pytest.mark.parametrize("rows", [1, 1000, None])
 def test_results__do_not_depend_on_the_blocks_of_csv(expected, tmp_path, monkeypatch, rows):
     """Blocks of a few rows give what one block gives."""
-    from fastdp.io import csv as csv_files
+    from fastdp.io.csv import source as csv_files
 
     monkeypatch.setattr(csv_files, "BLOCK", 300)
     given = write(people(ROWS), tmp_path / "in", "csv")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fastdp.cli.files import csv_options
+
 if TYPE_CHECKING:
     from fastdp.anonymity.classes import Classes
     from fastdp.plans.plan import Plan
@@ -38,9 +40,12 @@ def command() -> None:
 @command.command("init")
 @click.argument("source", metavar="FILE", type=click.Path(exists=True, allow_dash=True))
 @FROM
+@csv_options
 @click.option("--profile", is_flag=True, help="Read the data for your eyes, and propose mechanisms by public rules.")
 @click.option("--write-domains", is_flag=True, help="With --profile: write labels that were read into the plan.")
-def init(source: str, *, input_format: str | None, profile: bool, write_domains: bool) -> None:
+def init(
+    source: str, *, input_format: str | None, csv: dict[str, str | None], profile: bool, write_domains: bool
+) -> None:
     """Print a commented plan for FILE, from its names and types only, never from its data.
 
     With --profile the data are read, and what was seen is said on standard error, for the owner's eyes alone. Bounds
@@ -60,7 +65,7 @@ def init(source: str, *, input_format: str | None, profile: bool, write_domains:
     from fastdp.io.open import open_source
     from fastdp.plans.documents.template import skeleton
 
-    opened = open_source("plan", source, input_format=input_format)
+    opened = open_source("plan", source, input_format=input_format, csv=csv)
     if profile:
         from fastdp.cli.plan.profile import print_profile
 
@@ -73,9 +78,18 @@ def init(source: str, *, input_format: str | None, profile: bool, write_domains:
 @click.argument("plan_path", metavar="PLAN", type=click.Path(exists=True, dir_okay=False))
 @click.argument("source", metavar="[FILE]", required=False, type=click.Path(exists=True, allow_dash=True))
 @FROM
+@csv_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--show-values", is_flag=True, help="Show up to ten offending values, on a terminal only.")
-def check(plan_path: str, source: str | None, *, input_format: str | None, as_json: bool, show_values: bool) -> None:
+def check(
+    plan_path: str,
+    source: str | None,
+    *,
+    input_format: str | None,
+    csv: dict[str, str | None],
+    as_json: bool,
+    show_values: bool,
+) -> None:
     """Explain PLAN: per column or group the mechanism, its effective guarantee and the error to expect, and the total.
 
     With FILE, also read it once and list every problem, with the line of the plan and the line to add, and say how
@@ -91,13 +105,13 @@ def check(plan_path: str, source: str | None, *, input_format: str | None, as_js
     if source != "-":
         from fastdp.cli.plan.problems import list_problems
 
-        list_problems(plan_path, source, input_format, show_values=show_values)
+        list_problems(plan_path, source, input_format, csv, show_values=show_values)
     plan = Plan.load(plan_path)
     kept = records = None
     if source is not None and any(part.action != "drop" for part in plan.parts):
         from fastdp.tables.sanitizing.job import Job
 
-        job = Job(source, plan, input_format=input_format, owner="plan")
+        job = Job(source, plan, input_format=input_format, owner="plan", csv=csv)
         records = job.source.rows
         kept = count_kept(job, source, input_format)
     if as_json:
@@ -123,6 +137,8 @@ def count_kept(job: Job, source: str, input_format: str | None) -> Classes | Non
 
     from fastdp.anonymity.classes import classes
     from fastdp.columns.arrow import plain_type
+    from fastdp.io.csv import CsvSource
+    from fastdp.tables.sanitizing.struct_fields import FlatSource
 
     names = [
         entry.name
@@ -131,7 +147,11 @@ def count_kept(job: Job, source: str, input_format: str | None) -> Classes | Non
     ]
     if not names or job.source.path is None or job.source.rows == 0:
         return None
-    return classes(source, names, nulls="value", input_format=input_format)
+    table: Any = source
+    if isinstance(job.source, CsvSource | FlatSource):  # in a dialect, or with the fields of structs as columns
+        schema = pa.schema([job.source.schema.field(name) for name in names])
+        table = pa.RecordBatchReader.from_batches(schema, job.source.batches(names, None, []))
+    return classes(table, names, nulls="value", input_format=input_format)
 
 
 def explain_kept(kept: Classes) -> list[str]:

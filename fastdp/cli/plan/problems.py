@@ -11,13 +11,15 @@ from fastdp.cli.terminal.screen import has_colour
 from fastdp.validation import visible_text
 
 
-def list_problems(plan_path: str, source: str | None, input_format: str | None, *, show_values: bool) -> None:
+def list_problems(
+    plan_path: str, source: str | None, input_format: str | None, csv: dict[str, str | None], *, show_values: bool
+) -> None:
     """Print all problems and end the command, if there are any."""
     from fastdp.tables.problems import find_problems
 
     if show_values and not sys.stdout.isatty():
         raise click.UsageError("--show-values shows records' values, on a terminal only")
-    found = find_problems(Path(plan_path), source, input_format)
+    found = find_problems(Path(plan_path), source, input_format, csv)
     if not found:
         return
     colour = has_colour(sys.stderr)

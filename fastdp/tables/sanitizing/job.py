@@ -6,7 +6,7 @@ import logging
 import math
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fastdp import validation
@@ -59,11 +59,15 @@ class Job:
         input_format: str | None = None,
         shuffle: bool = False,
         owner: str = OWNER,
+        csv: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(plan, Plan):
             raise ParameterError(f"{owner}: plan must be a fastdp.Plan, got {type(plan).__name__}")
         self._rows = None if batch_rows is None else validation.positive_integer(owner, "batch_rows", batch_rows)
-        self.source: Source = open_source(owner, source, input_format=input_format, types=lambda: text_types(plan))
+        self.source: Source = open_source(
+            owner, source, input_format=input_format, types=lambda: text_types(plan), csv=csv
+        )
+        self._csv = csv
         if isinstance(self.source, CsvSource):
             self.source.unbounded = unbounded(plan)
         self.plan, self._shuffle, self._owner = plan, shuffle, owner
@@ -81,7 +85,7 @@ class Job:
 
     def open_output(self, output: str | os.PathLike[str], **options: Any) -> Output:
         """Where the release goes; refused if that is the input or the plan, or exists."""
-        return Output(self._owner, self.source, output, plan=self.plan.path, **options)
+        return Output(self._owner, self.source, output, plan=self.plan.path, csv=self._csv, **options)
 
     def pay(
         self,

@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 
 
 def open_with_plan(
-    source: TableSource, given: Plan | None, columns: Iterable[str], input_format: str | None
+    source: TableSource,
+    given: Plan | None,
+    columns: Iterable[str],
+    input_format: str | None,
+    csv: Mapping[str, Any] | None = None,
 ) -> tuple[Source, Plan]:
     """A sanitized table or file, and its plan: the given one, unless its receipt contradicts it, or the receipt's."""
-    opened, plan = open_with_receipt("estimate", source, given, columns, input_format)
+    opened, plan = open_with_receipt("estimate", source, given, columns, input_format, csv=csv)
     if plan is None:
         raise ParameterError("estimate: no receipt states the plan of these reports; give the plan (-p PLAN)")
     return opened, plan
@@ -42,6 +46,7 @@ def open_with_receipt(
     columns: Iterable[str],
     input_format: str | None,
     types: Mapping[str, pa.DataType] | None = None,
+    csv: Mapping[str, Any] | None = None,
 ) -> tuple[Source, Plan | None]:
     """A table or file, and the plan that it was sanitized with; None where neither the caller nor a receipt has one.
 
@@ -53,6 +58,7 @@ def open_with_receipt(
         owner,
         source,
         input_format=input_format,
+        csv=csv,
         types=lambda: {**(types or {}), **({} if known is None else report_types(known))},
     )
     text = own_receipt(opened) or beside

@@ -1,4 +1,4 @@
-"""Comma-separated text, in and out.
+"""Comma-separated text, and its relatives with other separators.
 
 The first row names the columns. Values are text until a plan says more: a column that is randomized is read as what its
 mechanism takes, any other stays the text that it is. Nothing is inferred from the data, so no later row can change how
@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastdp.columns.numeric import EXACT_INTEGER
-from fastdp.errors import DomainError, InputCorruptError, SchemaError
+from fastdp.errors import DomainError, InputCorruptError, ParameterError
 from fastdp.io.base import intact, suitable_rows
-from fastdp.io.byte_stream import ByteStream, standard_output
-from fastdp.io.sinks import FileSink, StreamSink, Target
+from fastdp.io.byte_stream import ByteStream
+from fastdp.io.csv.dialect import Dialect
+from fastdp.io.csv.encodings import decoded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,11 +29,13 @@ BLOCK = 4 << 20
 """Bytes parsed at once; a row must be shorter."""
 HEADER = 1 << 20
 """Bytes that the row of names may have."""
-ROWS_AT_ONCE = 1 << 14
-"""Rows that the writer turns into text at once."""
+SEPARATORS = ";\t|"
+"""What else separates fields, in files that are called CSV."""
 _CONVERSION = re.compile(
     r"In CSV column #(?P<column>\d+): (?:Row #\d+: )?CSV conversion error to (?P<kind>\w+).*?: (?P<bytes>invalid UTF8)?"
 )
+_DECIMAL = {",": re.compile(r"invalid value '[-+]?\d*\.\d+'"), ".": re.compile(r"invalid value '[-+]?\d*,\d+'")}
+"""Numbers in Arrow's errors that have the other decimal mark."""
 
 
 class CsvSource:
@@ -42,13 +45,23 @@ class CsvSource:
     unbounded: frozenset[str] = frozenset()
     """Columns of floats in which numbers of 2**53 or more are refused."""
 
-    def __init__(self, owner: str, stream: ByteStream, path: Path | None, types: Mapping[str, pa.DataType]) -> None:
+    def __init__(
+        self,
+        owner: str,
+        stream: ByteStream,
+        path: Path | None,
+        types: Mapping[str, pa.DataType],
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
         import pyarrow as pa
 
         self.path = path
-        self._owner, self._stream = owner, stream
+        self.dialect = Dialect.read(owner, options)
+        self._owner, self._stream = owner, decoded(owner, stream, self.dialect.encoding)
         with intact(owner, stream.name):
-            names = _take_header(owner, stream)
+            names = _take_header(owner, self._stream, self.dialect)
+        if (options or {}).get("delimiter") is None:
+            _check_separated(owner, stream.name, names)
         self.schema: pa.Schema = pa.schema([(name, types.get(name, pa.string())) for name in names])
 
     @property
@@ -62,7 +75,7 @@ class CsvSource:
         rows = rows or suitable_rows(self.schema)
         if not self._stream.peek(1):
             return
-        text = _Quoted(self._stream)
+        text = _Quoted(self._stream, self.dialect.quote)
         with self._errors():
             reader = self._open(text, columns, encoded)
         try:
@@ -78,7 +91,7 @@ class CsvSource:
         finally:
             self._stream.leave()  # where Arrow's own thread reads ahead
         if text.quotes % 2:
-            raise InputCorruptError(f"{self._owner}: {self._stream.name} has a quote that is not closed")
+            raise InputCorruptError(f"{self._owner}: {self._stream.name} has a quote that is not closed (--quote)")
 
     def _open(self, text: _Quoted, columns: list[str], encoded: list[str]) -> Any:
         import pyarrow as pa
@@ -90,10 +103,13 @@ class CsvSource:
         return pc.open_csv(
             pa.PythonFile(text, mode="r"),
             read_options=pc.ReadOptions(block_size=BLOCK, column_names=self.schema.names),
-            parse_options=pc.ParseOptions(newlines_in_values=True, ignore_empty_lines=several),
+            parse_options=pc.ParseOptions(
+                newlines_in_values=True, ignore_empty_lines=several, delimiter=self.dialect.delimiter,
+                quote_char=self.dialect.quote,
+            ),
             convert_options=pc.ConvertOptions(
-                include_columns=columns, column_types=types, null_values=[""], strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
+                decimal_point=self.dialect.decimal, include_columns=columns, column_types=types, null_values=[""],
+                strings_can_be_null=True, quoted_strings_can_be_null=False,
             ),
         )  # fmt: skip
 
@@ -112,7 +128,7 @@ class CsvSource:
                 )
 
     def _errors(self) -> AbstractContextManager[None]:
-        return _readable(self._owner, self._stream.name, self.schema.names)
+        return _readable(self._owner, self._stream.name, self.schema.names, self.dialect)
 
 
 class _Quoted:
@@ -120,13 +136,13 @@ class _Quoted:
 
     closed = False
 
-    def __init__(self, stream: ByteStream) -> None:
-        self._stream = stream
+    def __init__(self, stream: ByteStream, quote: str) -> None:
+        self._stream, self._quote = stream, quote.encode()
         self.quotes = 0
 
     def read(self, count: int = -1) -> bytes:
         text = self._stream.read(count)
-        self.quotes += text.count(b'"')
+        self.quotes += text.count(self._quote)
         return text
 
     def close(self) -> None:
@@ -134,7 +150,7 @@ class _Quoted:
 
 
 @contextmanager
-def _readable(owner: str, name: str, columns: list[str]) -> Iterator[None]:
+def _readable(owner: str, name: str, columns: list[str], dialect: Dialect) -> Iterator[None]:
     """Arrow's errors as ours: they print values, ours name the column."""
     import pyarrow as pa
 
@@ -146,24 +162,41 @@ def _readable(owner: str, name: str, columns: list[str]) -> Iterator[None]:
             if found is None:
                 raise InputCorruptError(
                     f"{owner}: {name} is no CSV file: a row has more or fewer fields than the first, "
-                    f"or is longer than {BLOCK >> 20} MiB"
+                    f"or is longer than {BLOCK >> 20} MiB; fields are separated by {dialect.delimiter!r} (--delimiter) "
+                    f"and quoted by {dialect.quote} (--quote)"
                 ) from None
             column = columns[int(found["column"])]
             if found["bytes"]:
-                raise InputCorruptError(f"{owner}: column {column!r} holds bytes that are not UTF-8 text") from None
+                raise InputCorruptError(
+                    f"{owner}: column {column!r} holds bytes that are not UTF-8 text; say which encoding they are in "
+                    '(encoding="latin-1", --encoding latin-1)'
+                ) from None
+            mark = "." if dialect.decimal == "," else ","
+            way = f' (decimal="{mark}", --decimal "{mark}"?)' if _DECIMAL[dialect.decimal].search(str(error)) else ""
             raise DomainError(
-                f"{owner}: column {column!r} holds text that is no {found['kind']}, which its mechanism takes; "
+                f"{owner}: column {column!r} holds text that is no {found['kind']}, which its mechanism takes{way}; "
                 "values withheld"
             ) from None
 
 
-def _take_header(owner: str, stream: ByteStream) -> list[str]:
+def _check_separated(owner: str, name: str, names: list[str]) -> None:
+    """Refuse a single column whose name looks like several."""
+    marks = [mark for mark in SEPARATORS if mark in names[0]]
+    if len(names) == 1 and marks:
+        word = "tab" if marks[0] == "\t" else marks[0]
+        raise ParameterError(
+            f'{owner}: the first row of {name} has one field, with {marks[0]!r} in it; say delimiter="{word}" '
+            f"(--delimiter '{word}') if that separates fields, or delimiter=\",\" if it does not"
+        )
+
+
+def _take_header(owner: str, stream: ByteStream, dialect: Dialect) -> list[str]:
     """The names in the first row, which is taken off the stream."""
     start = stream.read(HEADER)
     try:
         text = start.decode("utf-8", "surrogateescape")
         lines = io.StringIO(text.removeprefix("\ufeff"), newline="")
-        names = next(csv.reader(lines, strict=True), None)
+        names = next(csv.reader(lines, strict=True, delimiter=dialect.delimiter, quotechar=dialect.quote), None)
         if not names:
             raise InputCorruptError(f"{owner}: {stream.name} has no row with the names of its columns")
         rest = text.removeprefix("\ufeff")[lines.tell() :]
@@ -171,43 +204,9 @@ def _take_header(owner: str, stream: ByteStream) -> list[str]:
             raise InputCorruptError(f"{owner}: the first row of {stream.name} is longer than {HEADER >> 20} MiB")
         "".join(names).encode()
     except (csv.Error, UnicodeEncodeError):
-        raise InputCorruptError(f"{owner}: the first row of {stream.name} is no row of names in UTF-8") from None
+        raise InputCorruptError(
+            f"{owner}: the first row of {stream.name} is no row of names in {dialect.encoding.upper()} "
+            "(--encoding, --quote)"
+        ) from None
     stream.give_back(rest.encode("utf-8", "surrogateescape"))
     return names
-
-
-def _check_types(owner: str, schema: pa.Schema) -> None:
-    import pyarrow as pa
-
-    types = pa.types
-    for field in schema:
-        kind = field.type.value_type if types.is_dictionary(field.type) else field.type
-        binary = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
-        if types.is_nested(kind) or binary:
-            raise SchemaError(
-                f"{owner}: column {field.name!r} has arrow type {field.type}, which CSV cannot hold; "
-                "write Parquet or Arrow"
-            )
-
-
-def _open_writer(file: Any, schema: pa.Schema) -> Any:
-    import pyarrow.csv as pc
-
-    return pc.CSVWriter(file, schema, write_options=pc.WriteOptions(batch_size=ROWS_AT_ONCE))
-
-
-class CsvSink(FileSink):
-    """A CSV file; its receipt is beside it only."""
-
-    def __init__(self, target: Target, schema: pa.Schema) -> None:
-        _check_types(target.owner, schema)
-        super().__init__(target, lambda file: _open_writer(file, schema))
-
-
-class CsvStreamSink(StreamSink):
-    """CSV on standard output; where it ends early, only the exit status tells."""
-
-    def __init__(self, target: Target, schema: pa.Schema) -> None:
-        _check_types(target.owner, schema)
-        file = standard_output(target.owner, "csv")
-        super().__init__(target, file, lambda hashed: _open_writer(hashed, schema))
