@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fastdp.errors import ParameterError, SchemaError
-from fastdp.kernels.gradients.clipping import LANES, add_square_norms, add_steps, flush_steps
+from fastdp.kernels.gradients.clipping import LANES, add_square_norms, add_steps, add_steps_ahead, flush_steps
 from fastdp.kernels.memory import zeros_aligned
 
 SLACK = 1 - 2.0**-20
@@ -23,6 +23,8 @@ MOST_COORDINATES = 1 << 32
 MOST_STEPS = 1 << 24
 """Steps of the grid within the clip: products stay within the precision of float32, and 64 of them within int32."""
 FLUSHED = 64
+PAIR = 2
+"""Rows that `add_steps_ahead` adds while it reads the norms of as many."""
 NEAR = 1 << 22
 """Bytes of rows that are read for their norms and again for their sum while they are near."""
 MOST_EXAMPLES = 1 << 38
@@ -98,18 +100,27 @@ class ClippedSum:
         sizes = [size_of(shape) for shape in shapes]
         self.totals = [np.zeros(size, np.int64) for size in sizes]
         self._sums = [zeros_aligned(size, np.int32) for size in sizes]
-        self._lanes, self._chosen = zeros_aligned(LANES, np.float64), np.zeros(FLUSHED, np.int64)
+        self._lanes, self._chosen = (
+            zeros_aligned(PAIR * LANES, np.float64).reshape(PAIR, LANES),
+            np.zeros(FLUSHED, np.int64),
+        )
         self._norms = np.zeros(FLUSHED)
         self.count = 0
 
     def add(self, parts: Sequence[np.ndarray]) -> None:
         """Add gradients, as `read_gradients` gives them, of the shapes of this sum."""
-        examples = parts[0].shape[0]
-        self.count += examples
+        self.count += parts[0].shape[0]
         width = sum(part.shape[1] * part.itemsize for part in parts)
-        near = min(FLUSHED, max(4, NEAR // max(1, width)))
+        if 4 * width > NEAR:
+            self._add_far(parts)
+        else:
+            self._add_near(parts, min(FLUSHED, NEAR // max(1, width)))
+        self._flush()
+
+    def _add_near(self, parts: Sequence[np.ndarray], near: int) -> None:
+        """Add rows of which ``near`` stay in a cache between their norms and their sum."""
         held = 0
-        for first in range(0, examples, near):
+        for first in range(0, parts[0].shape[0], near):
             rows = [part[first : first + near] for part in parts]
             factors = self._factors(rows)
             if held + factors.size > FLUSHED:
@@ -118,14 +129,30 @@ class ClippedSum:
             for row, sums in zip(rows, self._sums, strict=True):
                 add_steps(row, factors, self._chosen[: factors.size], sums)
             held += factors.size
-        self._flush()
+
+    def _add_far(self, parts: Sequence[np.ndarray]) -> None:
+        """Add rows that no cache holds: the norms of the next two are read while two are added."""
+        rows = [part[:PAIR] for part in parts]
+        factors = self._factors(rows)
+        for first in range(0, parts[0].shape[0], PAIR):
+            if first % FLUSHED == 0:
+                self._flush()
+            ahead = [part[first + PAIR : first + 2 * PAIR] for part in parts]
+            squares = self._norms[: ahead[0].shape[0]]
+            squares[:] = 0.0
+            for row, sums, later in zip(rows, self._sums, ahead, strict=True):
+                add_steps_ahead(row, factors, sums, later, self._lanes, squares)
+            rows, factors = ahead, self._factors_of(squares, ahead)
 
     def _factors(self, rows: Sequence[np.ndarray]) -> np.ndarray:
-        """What each example is multiplied by; 0 for one that is not finite."""
         squares = self._norms[: rows[0].shape[0]]
         squares[:] = 0.0
         for row in rows:
             add_square_norms(row, self._lanes, squares)
+        return self._factors_of(squares, rows)
+
+    def _factors_of(self, squares: np.ndarray, rows: Sequence[np.ndarray]) -> np.ndarray:
+        """What each example is multiplied by, from its square norm; 0 for one that is not finite."""
         factors = np.zeros(squares.size)
         finite = squares < np.inf  # neither is NaN
         factors[finite] = self.steps / np.maximum(np.sqrt(squares[finite]), self.clip) * SLACK

@@ -84,6 +84,17 @@ def test_sum__is_the_same_for_any_order_and_microbatches():
     assert len({clipped[source.permutation(150)].sum(axis=0, dtype=np.float32).tobytes() for _ in range(8)}) > 1
 
 
+@pytest.mark.parametrize("examples", [0, 1, 2, 63, 64, 65, 131])
+def test_sum__of_rows_that_no_cache_holds_is_the_same(examples, monkeypatch):
+    source = np.random.default_rng(examples)
+    parts = [source.standard_normal((examples, 40, 20)), source.standard_normal((examples, 13))]
+    if examples > 2:
+        parts[1][[1, examples - 1], 3] = np.nan
+    near = integers(parts)
+    monkeypatch.setattr(clipping, "NEAR", 1)
+    assert np.array_equal(integers(parts), near)
+
+
 def test_sum__is_near_that_of_clipped_floats():
     rows = np.random.default_rng(6).standard_normal((40, 30))
     clipped = rows * np.minimum(1, 1 / np.linalg.norm(rows, axis=1))[:, None]

@@ -228,11 +228,13 @@ def _synthesize() -> None:
 def _sum_gradients() -> None:
     """Clipped gradients of both widths, and streams of noise."""
     from fastdp.learning import BandedNoise, GradientSum, TreeNoise
+    from fastdp.learning.clipping import NEAR
 
     TreeNoise(steps=2, dimension=2, noise_multiplier=1.0).prefix(0)
     BandedNoise(bands=2, steps=2, dimension=2, noise_multiplier=1.0).noise(0)
     for dtype in (np.float32, np.float64):
         GradientSum(clip=1.0, noise_multiplier=1.0, batch=1).add(np.ones((RECORDS, 2), dtype)).release()
+        GradientSum(clip=1.0, noise_multiplier=1.0, batch=1).add(np.ones((1, NEAR // 8), dtype))  # rows beyond a cache
 
 
 def _classes() -> None:

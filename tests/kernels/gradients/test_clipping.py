@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fastdp.kernels.gradients.clipping import LANES, add_square_norms, add_steps, flush_steps
+from fastdp.kernels.gradients.clipping import LANES, add_square_norms, add_steps, add_steps_ahead, flush_steps
 
 
 def norms(rows):
     out = np.zeros(len(rows))
-    add_square_norms(rows, np.full(LANES, 7.0), out)
+    add_square_norms(rows, np.full((1, LANES), 7.0), out)
     return out
 
 
@@ -65,3 +65,21 @@ def test_steps__leave_a_row_of_factor_zero_out_whatever_it_holds():
     sums = np.zeros(2, np.int32)
     add_steps(rows, np.array([0.0, 2.0]), np.zeros(2, np.int64), sums)
     assert sums.tolist() == [2, -3]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [1, 127, 128, 513, 3000])
+@pytest.mark.parametrize("factors", [(3e6,), (0.0,), (3e6, 7e6), (0.0, 7e6), (3e6, 0.0), (0.0, 0.0)])
+@pytest.mark.parametrize("later", [0, 1, 2])
+def test_steps_ahead__are_those_of_two_passes_to_the_bit(dtype, size, factors, later):
+    source = np.random.default_rng(size)
+    rows, ahead = (
+        source.uniform(-1, 1, (len(factors), size)).astype(dtype),
+        source.normal(size=(later, size)).astype(dtype),
+    )
+    rows[np.array(factors) == 0] = np.nan
+    found, due, squares = np.zeros(size, np.int32), np.zeros(size, np.int32), np.full(later, 2.0)
+    add_steps_ahead(rows, np.array(factors), found, ahead, np.full((2, LANES), 7.0), squares)
+    add_steps(rows, np.array(factors), np.zeros(len(factors), np.int64), due)
+    assert found.tolist() == due.tolist()
+    assert squares.tolist() == (2.0 + norms(ahead)).tolist()
