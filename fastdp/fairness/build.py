@@ -10,7 +10,8 @@ import numpy as np
 from fastdp import validation
 from fastdp.errors import ParameterError
 from fastdp.fairness.encoding import OWNER, Codes, encode
-from fastdp.fairness.sanitized import SanitizedTable, encode_reports
+from fastdp.fairness.sanitized.reports import encode_reports
+from fastdp.fairness.sanitized.tables import SanitizedTable
 from fastdp.fairness.scores import ScoreTable, encode_scores
 from fastdp.fairness.tables import FairnessTable
 from fastdp.fairness.tally import read_weights, tally
@@ -93,9 +94,9 @@ def count(
     if not counts.counts.any():
         raise ParameterError(f"{OWNER}: there are no rows")
     found = FairnessTable(tuple(sensitive), counts, positive)
-    attributes, labels = [codes[name] for name in sensitive], codes["y_true"].exact()
     if score is None:
         return found
+    attributes, labels = [codes[name] for name in sensitive], codes["y_true"].exact()
     return FairnessTable(
         tuple(sensitive),
         counts,

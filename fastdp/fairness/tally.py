@@ -11,13 +11,14 @@ import numpy as np
 
 from fastdp.errors import DomainError, ParameterError, SchemaError
 from fastdp.fairness.encoding import OWNER, Codes
-from fastdp.kernels.fairness.cells import add_weights, append_codes, count_cells, largest_code, pack_pairs
+from fastdp.kernels.fairness.cells import add_weights, append_codes, count_cells, largest_code
+from fastdp.kernels.fairness.truths import BLOCK, count_truths
 
 ROWS = 1 << 18
 """Rows per call of a kernel, of one-byte cells; their cells stay in the second cache, and calls cost little."""
 MOST_CELLS = 1 << 24
-FEW_CELLS = 32
-"""Cells up to which pairs are counted: four counts of each pair stay in the first cache."""
+FEW_GROUPS = 32
+"""Groups up to which truth values are counted 64 rows at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ def _tally(columns: Sequence[Codes], weights: np.ndarray | None) -> Tally:
         )
     dtype = np.dtype(np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.uint32)
     values = tuple(column.values for column in columns)
+    if weights is None and _are_truths(columns, shape):
+        return Tally(values, _count_truths(columns, shape))
     if weights is None:
         return Tally(values, _count(_blocks(columns, shape, dtype), size).reshape(shape))
     sums = np.zeros((2, size))
@@ -92,23 +95,41 @@ def _tally(columns: Sequence[Codes], weights: np.ndarray | None) -> Tally:
     return Tally(values, sums[0].reshape(shape), sums[1].reshape(shape))
 
 
+def _are_truths(columns: Sequence[Codes], shape: list[int]) -> bool:
+    """Whether the last two columns are bytes with at most two codes, in one piece, and groups before them are few."""
+    return (
+        len(columns) > 2
+        and max(shape[-2:]) <= 2
+        and math.prod(shape[:-2]) <= FEW_GROUPS
+        and all(one.codes.dtype == np.uint8 and one.codes.flags.c_contiguous for one in columns[-2:])
+    )
+
+
+def _count_truths(columns: Sequence[Codes], shape: list[int]) -> np.ndarray:
+    """How often each cell occurs, where the last two columns are truth values and groups are few."""
+    first, second = (one.codes for one in columns[-2:])
+    counts, words = np.zeros((math.prod(shape[:-2]), 4), np.int64), np.empty((3, BLOCK // 64), np.uint64)
+    for groups, start in _blocks(columns[:-2], shape[:-2], np.dtype(np.uint8)):
+        rows = slice(start, start + groups.size)
+        if not count_truths(groups, first[rows], second[rows], words, counts):
+            raise _MoreValues
+    rows_of, ones, twos, both = counts.T
+    cells = np.stack([rows_of - ones - twos + both, twos - both, ones - both, both], axis=1).reshape(-1, 2, 2)
+    if cells[:, shape[-2] :].any() or cells[:, :, shape[-1] :].any():
+        raise _MoreValues
+    return np.asarray(cells[:, : shape[-2], : shape[-1]].reshape(shape))
+
+
 def _count(blocks: Iterator[tuple[np.ndarray, int]], size: int) -> np.ndarray:
-    """How often each cell occurs; few cells are counted in pairs of neighbours."""
-    counts, pairs = np.zeros((4, size), np.int64), np.zeros((4, size * size if size <= FEW_CELLS else 0), np.int64)
+    """How often each cell occurs."""
+    counts = np.zeros((4, size), np.int64)
     for cells, _ in blocks:
-        even = cells.size & ~1 if pairs.size else 0
-        if even:
-            words = cells[:even].view(np.uint16)
-            pack_pairs(words, np.uint16(size))
-            count_cells(words, pairs)
-        count_cells(cells[even:], counts)
-    both = pairs.sum(axis=0).reshape(-1, size) if pairs.size else np.zeros((1, size), np.int64)
-    seconds = both.sum(axis=1) if pairs.size else 0
-    return np.asarray(counts.sum(axis=0) + both.sum(axis=0) + seconds)
+        count_cells(cells, counts)
+    return np.asarray(counts.sum(axis=0))
 
 
 def _blocks(columns: Sequence[Codes], shape: list[int], dtype: np.dtype[Any]) -> Iterator[tuple[np.ndarray, int]]:
-    """The cells of each block of rows, and its first row."""
+    """The cells of each block of rows, and its first row; those of one column are its codes themselves."""
     rows, block = columns[0].codes.size, ROWS // dtype.itemsize
     room = np.empty((2, min(rows, block)), dtype)
     told = [one for one in zip(columns, shape, strict=True) if one[1] > 1 or one[0].guessed]  # no stratum of all rows
@@ -125,7 +146,7 @@ def _blocks(columns: Sequence[Codes], shape: list[int], dtype: np.dtype[Any]) ->
                 largest, keys = append_codes(keys, codes, radix, cells), cells
             if largest >= size:
                 raise _MoreValues
-        if len(told) < 2:  # cells of our own, which may be written to
+        if not told or keys.dtype != dtype or not keys.flags.c_contiguous:
             room[0, :count] = keys if told else 0
             keys = room[0, :count]
         yield keys, start

@@ -62,13 +62,17 @@ def test_counts__of_bytes_that_first_rows_do_not_have():
     assert found.scores.cells()[0, 1].tolist() == np.eye(7)[(rows - 2) % 7].tolist()
 
 
-@pytest.mark.parametrize("groups", [6, 8, 9, 70])
-def test_counts__in_pairs_and_one_by_one_agree(groups):
-    """Tables of at most 32 cells are counted in pairs."""
+@pytest.mark.parametrize("groups", [1, 6, 32, 33, 70])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_counts__of_words_and_of_cells_agree(groups, classes):
+    """Truth values of at most 32 groups are counted 64 rows at once, all else cell by cell."""
     source = np.random.default_rng(groups)
-    a, y, r = (source.integers(0, k, 10_001).astype(np.uint8) for k in (groups, 2, 2))
-    found = fd.fairness.table(y_true=y, y_pred=r, sensitive={"a": a})
-    assert np.array_equal(found.cells.ravel(), np.bincount(a.astype(int) * 4 + y * 2 + r, minlength=4 * groups))
+    a, b, y, r = (source.integers(0, k, 10_001).astype(np.uint8) for k in (groups, 2, classes, classes))
+    found = fd.fairness.table(y_true=y, y_pred=r, sensitive={"a": a, "b": b}, positive=1)
+    due = np.bincount(((a.astype(int) * 2 + b) * classes + y) * classes + r, minlength=2 * groups * classes**2)
+    assert np.array_equal(found.tally.counts.ravel(), due)
+    one = fd.fairness.table(y_true=y, y_pred=r, sensitive={"a": a}, positive=1)
+    assert np.array_equal(one.tally.counts, found.by("a").tally.counts)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastdp.kernels.fairness.cells import add_weights, append_codes, count_cells, fold_codes, largest_code, pack_pairs
+from fastdp.kernels.fairness.cells import add_weights, append_codes, count_cells, fold_codes, largest_code
 
 SIZES = (5, 2, 3)
 
@@ -49,17 +49,6 @@ def test_counts__are_those_of_bincount(rows):
     count_cells(cells, counts)
     assert np.array_equal(counts.sum(axis=0), np.bincount(cells, minlength=30))
     assert rows < 4 or not np.array_equal(counts[:3].sum(axis=0), np.bincount(cells, minlength=30))
-
-
-@pytest.mark.parametrize("size", [1, 2, 24, 256])
-def test_pairs__are_numbered_in_mixed_radix(size):
-    """In place; a mutant with another radix is found out."""
-    cells = np.random.default_rng(size).integers(0, size, 1000, np.uint8)
-    words = cells.copy().view(np.uint16)
-    pack_pairs(words, np.uint16(size))
-    due = cells[::2] + cells[1::2].astype(int) * size
-    assert np.array_equal(words, due if np.little_endian else cells[1::2] + cells[::2].astype(int) * size)
-    assert size == 1 or not np.array_equal(words, cells[::2] + cells[1::2].astype(int) * (size + 1))
 
 
 def test_weights__are_added_with_their_squares():
