@@ -14,7 +14,7 @@ from fastdp.fairness.longrun.patrols import patrols
 from fastdp.fairness.proxies import proxies
 from fastdp.fairness.rates import Rates
 from fastdp.fairness.read import read
-from fastdp.fairness.sanitized import SanitizedTable
+from fastdp.fairness.sanitized.tables import SanitizedTable
 from fastdp.fairness.tables import FairnessTable
 from fastdp.fairness.training.comparing import compare
 from fastdp.fairness.training.reductions import train

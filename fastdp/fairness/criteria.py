@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from fastdp import validation
-from fastdp.fairness.contrasts import Contrast, largest_gap, newcombe
+from fastdp.fairness.contrasts import Contrast, Group, largest_gap, newcombe
 from fastdp.fairness.encoding import OWNER
 from fastdp.fairness.independence import IndependenceTest, cochran_mantel_haenszel, g_test
 from fastdp.fairness.rates import divide
@@ -27,11 +27,18 @@ ASKS = {
     "treatment_equality": ("equal shares of misses among errors", ("treatment",)),
 }
 """What each criterion asks, and the rates that it asks to be equal."""
+CONDITIONAL = ("conditional_parity", "equal selection rates among those alike in the given column")
+CALIBRATION = ("calibration", "a score means the same in all groups")
 VIOLATED, HOLDS, UNKNOWN = "violated", "holds", "cannot be told"
 
 
 class Comparable(Protocol):
     """A table that compares groups."""
+
+    @property
+    def positive(self) -> Any: ...
+
+    def criteria(self) -> tuple[Criterion, ...]: ...
 
     def gap(self, name: str, *, level: float) -> Contrast: ...
 
@@ -69,18 +76,35 @@ class Criterion:
         }
 
 
+def verdict_lines(table: Comparable, head: str) -> str:
+    """What a table is of, and a line for each criterion."""
+    if table.positive is None:
+        return f"{head}; choose a class with .one_vs_rest(value)"
+    lines = [f"  {one.name:<20}{one.verdict:<16}{'; '.join(map(str, one.contrasts))}" for one in table.criteria()]
+    return "\n".join([head, *lines])
+
+
 def assess(table: FairnessTable, *, tolerance: float, favourable: int, level: float) -> tuple[Criterion, ...]:
     """Every criterion of a table."""
     tolerance = validation.probability(OWNER, "tolerance", tolerance)
+    found = list(assess_gaps(table, tests_of(table), tolerance=tolerance, favourable=favourable, level=level))
+    if len(table.strata) > 1:
+        found.append(_conditional(table, tolerance, level))
+    if table.scores is not None:
+        found.append(table.scores.criterion(table.groups, tolerance, level))
+    return tuple(found)
+
+
+def tests_of(table: FairnessTable) -> dict[str, tuple[IndependenceTest, ...]]:
+    """The tests of each criterion, that groups and outcomes are independent given what it conditions on."""
     cells = table.cells.astype(float)
     if table.squares is not None:  # as many rows as they are worth
         cells = cells * (cells.sum() / table.squares.sum())
     by_label = cells.transpose(1, 0, 2)
     by_decision = cells.transpose(2, 0, 1)
-
     right = np.stack([cells[:, 0, 1] + cells[:, 1, 0], cells[:, 0, 0] + cells[:, 1, 1]], axis=1)
     errors = np.stack([cells[:, 0, 1], cells[:, 1, 0]], axis=1)
-    tests = {
+    return {
         "independence": (g_test(cells.sum(axis=1)[None]),),
         "separation": (g_test(by_label), cochran_mantel_haenszel(by_label)),
         "equal_opportunity": (g_test(by_label[1:]),),
@@ -88,12 +112,6 @@ def assess(table: FairnessTable, *, tolerance: float, favourable: int, level: fl
         "accuracy_equality": (g_test(right[None]),),
         "treatment_equality": (g_test(errors[None]),),
     }
-    found = list(assess_gaps(table, tests, tolerance=tolerance, favourable=favourable, level=level))
-    if len(table.strata) > 1:
-        found.append(_conditional(table, tolerance, level))
-    if table.scores is not None:
-        found.append(table.scores.criterion(table.groups, tolerance, level))
-    return tuple(found)
 
 
 def assess_gaps(
@@ -136,15 +154,23 @@ def _verdict_ratio(ratio: Contrast) -> str:
 
 def _conditional(table: FairnessTable, tolerance: float, level: float) -> Criterion:
     """Conditional statistical parity: equal selection rates within every stratum of ``given``."""
-    strata = table.stratified().astype(float).sum(axis=2).transpose(1, 0, 2)
+    strata = strata_of(table)
     gap = gap_within(strata, "selection", table.groups, level)
-    tests = (cochran_mantel_haenszel(strata), g_test(strata))
-    return judge(
-        "conditional_parity", "equal selection rates among those alike in the given column", (gap,), tests, tolerance
-    )
+    return judge(*CONDITIONAL, (gap,), conditional_tests(strata), tolerance)
 
 
-def gap_within(strata: np.ndarray, rate: str, groups: tuple[tuple[Any, ...], ...], level: float) -> Contrast:
+def strata_of(table: FairnessTable) -> np.ndarray:
+    """Counts [stratum, group, decision]; of weighted rows as many as they are worth."""
+    strata = table.stratified().astype(float).sum(axis=2).transpose(1, 0, 2)
+    return np.asarray(strata if table.squares is None else strata * (strata.sum() / table.squares.sum()))
+
+
+def conditional_tests(strata: np.ndarray) -> tuple[IndependenceTest, ...]:
+    """Whether groups and decisions are independent within strata."""
+    return cochran_mantel_haenszel(strata), g_test(strata)
+
+
+def gap_within(strata: np.ndarray, rate: str, groups: tuple[Group, ...], level: float) -> Contrast:
     """The largest gap within any stratum, from [stratum, group, outcome], holding for all strata and pairs together.
 
     A group that is absent from a stratum has no rate there, and takes no part in it.
@@ -159,13 +185,18 @@ def gap_within(strata: np.ndarray, rate: str, groups: tuple[tuple[Any, ...], ...
         counts, sizes = stratum[here, 1], stratum[here].sum(axis=1)
         low, high = newcombe(counts, sizes, level, pairs)
         found.append(largest_gap(rate, names, divide(counts, sizes), low, high, level))
-    if not found:
-        return Contrast("gap", rate, np.nan, 0.0, 1.0, level, None, None, groups)
-    widest = max(found, key=lambda gap: gap.value)
-    return Contrast(
-        "gap", rate, widest.value, max(gap.low for gap in found), max(gap.high for gap in found), level,
-        widest.largest, widest.smallest,
-    )  # fmt: skip
+    return widest_gap(found, rate, groups, level)
+
+
+def widest_gap(found: Sequence[Contrast], rate: str, groups: tuple[Group, ...], level: float) -> Contrast:
+    """The largest of the gaps of all strata, whose intervals hold together; undefined if there are none."""
+    known = [gap for gap in found if not np.isnan(gap.value)]
+    undefined = tuple(dict.fromkeys(group for gap in found for group in gap.undefined)) if found else groups
+    low, high = max((gap.low for gap in found), default=0.0), max((gap.high for gap in found), default=1.0)
+    if not known:
+        return Contrast("gap", rate, np.nan, low, high, level, None, None, undefined)
+    widest = max(known, key=lambda gap: gap.value)
+    return replace(widest, low=low, high=high, undefined=undefined)
 
 
 COUNTERFACTUAL = (

@@ -129,3 +129,12 @@ def rate_interval(
         for i in np.flatnonzero(known):
             low[i], high[i] = clopper_pearson(counts[i], sizes[i], each)
     return np.clip(low, 0, 1), np.clip(high, 0, 1)
+
+
+def percentiles(rates: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Percentile intervals of rates [run, group]; [0, 1] where a run has nobody to divide by."""
+    tail = (1 - validation.level(OWNER, level)) / 2
+    known = ~np.isnan(rates).any(axis=0)
+    low, high = np.zeros(known.size), np.ones(known.size)
+    low[known], high[known] = np.quantile(rates[:, known], [tail, 1 - tail], axis=0)
+    return low, high

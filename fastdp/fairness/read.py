@@ -9,7 +9,7 @@ from fastdp import validation
 from fastdp.errors import DomainError, ParameterError, SchemaError
 from fastdp.fairness.build import count
 from fastdp.fairness.encoding import OWNER
-from fastdp.fairness.sanitized import SanitizedTable
+from fastdp.fairness.sanitized.tables import SanitizedTable
 from fastdp.fairness.tables import FairnessTable
 from fastdp.io.base import Cancellable, Progress, Source, expected_rows
 from fastdp.mechanisms.local.frequencies import CategoryReports

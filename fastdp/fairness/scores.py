@@ -11,7 +11,7 @@ import numpy as np
 
 from fastdp.errors import DomainError
 from fastdp.fairness.contrasts import Group
-from fastdp.fairness.criteria import Criterion, gap_within, judge
+from fastdp.fairness.criteria import CALIBRATION, Criterion, gap_within, judge
 from fastdp.fairness.encoding import OWNER, Codes, as_floats
 from fastdp.fairness.independence import g_test
 from fastdp.fairness.rates import divide, rate_interval
@@ -174,7 +174,7 @@ class ScoreTable:
         table, _ = self.few(None)
         strata = table.effective().transpose(2, 0, 1)
         gap = gap_within(strata, "positives at a score", groups, level)
-        return judge("calibration", "a score means the same in all groups", (gap,), (g_test(strata),), tolerance)
+        return judge(*CALIBRATION, (gap,), (g_test(strata),), tolerance)
 
 
 def _merged(tally: Tally, starts: np.ndarray, values: Sequence[Any]) -> Tally:

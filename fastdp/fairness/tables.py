@@ -15,15 +15,16 @@ from fastdp.fairness.achieving.platt import Scaling, scale_groups
 from fastdp.fairness.achieving.policies import Economics, Policy
 from fastdp.fairness.achieving.prices import Price, best_policy, price_of
 from fastdp.fairness.contrasts import Contrast, gap_of, ratio_of
-from fastdp.fairness.criteria import COUNTERFACTUAL, Criterion, assess
+from fastdp.fairness.criteria import COUNTERFACTUAL, Criterion, assess, verdict_lines
 from fastdp.fairness.encoding import OWNER
 from fastdp.fairness.incompatibility import Incompatibility, explain
 from fastdp.fairness.labels import LabelSensitivity, sensitivity
-from fastdp.fairness.rates import Rates, divide, rates_of, weights_of
+from fastdp.fairness.rates import Rates, divide, percentiles, rates_of, weights_of
 from fastdp.fairness.scores import Calibration, Roc, ScoreTable
 from fastdp.fairness.tally import Tally
 
 LEVEL = 0.95
+CHOOSE = "choose one with positive= or .one_vs_rest(value)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +98,12 @@ class FairnessTable:
 
         Rates of a handful of people tell their labels: a page for others is made of large groups alone.
         """
-        counts = self.tally.counts
-        sizes = counts.sum(axis=(-3, -2, -1))
+        sizes = self.tally.counts.sum(axis=(-3, -2, -1))
         kept = sizes >= least
+        return self.within(kept), int(((sizes > 0) & ~kept).sum())
+
+    def within(self, kept: np.ndarray) -> FairnessTable:
+        """The table of the groups that ``kept`` is true of, by attributes."""
 
         def cut(table: Tally, axes: int) -> Tally:
             mask = kept.reshape(*kept.shape, *(1,) * axes)
@@ -107,16 +111,10 @@ class FairnessTable:
             return Tally(table.values, table.counts * mask, squares)
 
         scores = None if self.scores is None else replace(self.scores, tally=cut(self.scores.tally, 2))
-        return replace(self, tally=cut(self.tally, 3), scores=scores), int(((sizes > 0) & ~kept).sum())
+        return replace(self, tally=cut(self.tally, 3), scores=scores)
 
     def __str__(self) -> str:
-        lines = [f"{self.rows:,.0f} rows, {len(self.groups)} groups by {', '.join(self.attributes)}"]
-        if self.positive is None:
-            return f"{lines[0]}; choose a class with .one_vs_rest(value)"
-        for criterion in self.criteria():
-            gaps = "; ".join(map(str, criterion.contrasts))
-            lines.append(f"  {criterion.name:<20}{criterion.verdict:<16}{gaps}")
-        return "\n".join(lines)
+        return verdict_lines(self, f"{self.rows:,.0f} rows, {len(self.groups)} groups by {', '.join(self.attributes)}")
 
     def one_vs_rest(self, value: Any) -> FairnessTable:
         """The same counts with one class as the positive one, and all others as negative; without scores."""
@@ -127,9 +125,7 @@ class FairnessTable:
     def stratified(self, counts: np.ndarray | None = None) -> np.ndarray:
         """Counts [group, stratum, label, decision], both binary."""
         if self.positive is None:
-            raise ParameterError(
-                f"{OWNER}: there are several classes; choose one with positive= or .one_vs_rest(value)"
-            )
+            raise ParameterError(f"{OWNER}: there are several classes; {CHOOSE}")
         counts = self.tally.counts if counts is None else counts
         flat = counts.reshape(-1, *counts.shape[-3:])[self._present()]
         labels, decisions = ([int(value == self.positive) for value in axis] for axis in self.tally.values[-2:])
@@ -223,10 +219,7 @@ class FairnessTable:
         draws = np.random.default_rng(seed).multinomial(int(cells.sum()), cells.ravel() / cells.sum(), size=runs)
         drawn = draws.reshape(runs, *cells.shape)
         rates = divide((drawn * hits).sum(axis=(2, 3)), (drawn * denominator).sum(axis=(2, 3)))
-        tail = (1 - level) / 2
-        known = ~np.isnan(rates).any(axis=0)
-        low, high = np.zeros(known.size), np.ones(known.size)
-        low[known], high[known] = np.quantile(rates[:, known], [tail, 1 - tail], axis=0)
+        low, high = percentiles(rates, level)
         return {"groups": self.groups, "low": low, "high": high}
 
     def calibration(self, *, level: float = LEVEL, bins: int | None = None) -> Calibration:

@@ -12,7 +12,7 @@ from fastdp.fairness.achieving.prices import Price
 from fastdp.fairness.contrasts import Contrast
 from fastdp.fairness.criteria import COUNTERFACTUAL, Criterion
 from fastdp.fairness.rates import RATES
-from fastdp.fairness.sanitized import SanitizedTable
+from fastdp.fairness.sanitized.tables import SanitizedTable
 from fastdp.fairness.tables import FairnessTable
 from fastdp.report.dots import dot_chart, unit_chart
 from fastdp.report.page import heading, make_page, paragraph, table
@@ -23,6 +23,7 @@ OPEN = (
     "This page is not differentially private: it tells counts by group, label, decision and score as they are. Show it "
     "to those who may see them."
 )
+SAID = {"y_true": "the labels", "y_pred": "the decisions", "given": "the strata"}
 SHOWN = ("selection", "base", "tpr", "fpr", "ppv", "accuracy")
 MOST_GROUPS = 40
 """Groups of one chart; intersections of more are left to the JSON."""
@@ -42,11 +43,12 @@ def fairness_page(
 ) -> str:
     """The whole page, self-contained. ``withheld`` says how many groups were too small to be shown."""
     criteria = found.criteria(tolerance=tolerance, favourable=favourable, level=level)
-    rows = found.rows if isinstance(found, FairnessTable) else found.naive.rows
     parts = [
-        paragraph(f"{rows:,.0f} rows. Intervals are at {level:.0%}, for the largest gap over all pairs of groups."),
+        paragraph(
+            f"{found.rows:,.0f} rows. Intervals are at {level:.0%}, for the largest gap over all pairs of groups."
+        ),
         *_withheld(withheld),
-        *([] if isinstance(found, SanitizedTable) else [paragraph(OPEN, "loud")]),
+        *([_partly(found)] if isinstance(found, SanitizedTable) else [paragraph(OPEN, "loud")]),
         heading("Criteria"),
         _verdicts(criteria),
         *([_naive(found)] if isinstance(found, SanitizedTable) else []),
@@ -54,21 +56,38 @@ def fairness_page(
         paragraph("A grey bar is a rate that cannot be told: nobody is there to divide by."),
         *_dots(found, level),
     ]
+    parts += _incompatible(found, level)
     script = None
-    if isinstance(found, FairnessTable):
-        parts += _incompatible(found, level)
-        if found.scores is not None and len(found.groups) > MOST_GROUPS:
-            parts.append(
-                paragraph("Curves and thresholds are of at most 40 groups; name fewer attributes to see them.")
-            )
-        elif found.scores is not None:
-            found = replace(found, scores=found.scores.at_most(MOST_SCORES))
-            price = found.price(gain=economics[0], cost=economics[1])
-            parts += [*_curves(found, price, level), *_prices(price, economics)]
-            parts += [heading("Thresholds"), threshold_view(found, price, *economics)]
-            script = SCRIPT
+    if found.scores is not None and len(found.groups) > MOST_GROUPS:
+        parts.append(paragraph("Curves and thresholds are of at most 40 groups; name fewer attributes to see them."))
+    elif found.scores is not None:
+        found = _fewer_scores(found)
+        price = found.price(gain=economics[0], cost=economics[1])
+        parts += [*_curves(found, price, level), *_prices(price, economics)]
+        parts += [heading("Thresholds"), threshold_view(found, price, *economics)]
+        script = SCRIPT
     parts += [heading("What a table cannot tell"), paragraph(COUNTERFACTUAL)]
     return make_page(title, *parts, script=script)
+
+
+def _fewer_scores(found: FairnessTable | SanitizedTable) -> FairnessTable | SanitizedTable:
+    """The table with as many scores as a page can hold."""
+    if isinstance(found, SanitizedTable):
+        naive = _fewer_scores(found.naive)
+        assert isinstance(naive, FairnessTable)
+        return replace(found, naive=naive)
+    assert found.scores is not None
+    return replace(found, scores=found.scores.at_most(MOST_SCORES))
+
+
+def _partly(found: SanitizedTable) -> str:
+    """What of the page is private."""
+    columns = (*found.attributes, *(("given",) if len(found.strata) > 1 else ()), "y_true", "y_pred")
+    kept = [SAID.get(name, visible_text(name)) for name in columns if name not in found.mechanisms]
+    if not kept and found.scores is None:
+        return paragraph("All columns are reports: this page is as private as they are.")
+    kept += ["the scores"] if found.scores is not None else []
+    return paragraph(f"Only reports are private. This page tells {', '.join(kept)} as they are.", "loud")
 
 
 def _withheld(count: int) -> list[str]:
@@ -113,8 +132,6 @@ def _naive(found: SanitizedTable) -> str:
 
 
 def _dots(found: FairnessTable | SanitizedTable, level: float) -> list[str]:
-    if isinstance(found, SanitizedTable):
-        return [_charts(found, level)]
     parts = []
     for size in range(1, len(found.attributes) + 1):
         for names in combinations(found.attributes, size):
@@ -143,7 +160,7 @@ def _three(*arrays: np.ndarray) -> list[list[float]]:
     return [array.tolist() for array in arrays]
 
 
-def _incompatible(found: FairnessTable, level: float) -> list[str]:
+def _incompatible(found: FairnessTable | SanitizedTable, level: float) -> list[str]:
     why = found.incompatible(level=level)
     parts = [heading("Criteria that exclude each other here")]
     if not why.pairs:
@@ -162,13 +179,13 @@ def _incompatible(found: FairnessTable, level: float) -> list[str]:
     return parts
 
 
-def _curves(found: FairnessTable, price: Price, level: float) -> list[str]:
+def _curves(found: FairnessTable | SanitizedTable, price: Price, level: float) -> list[str]:
     roc, calibration = found.roc(), found.calibration(level=level)
-    names = [name_of(group) for group in found.groups]
-    curves = {name: (roc.fpr[i].tolist(), roc.tpr[i].tolist()) for i, name in enumerate(names)}
+    scored, names = [name_of(group) for group in roc.groups], [name_of(group) for group in found.groups]
+    curves = {name: (roc.fpr[i].tolist(), roc.tpr[i].tolist()) for i, name in enumerate(scored)}
     points = {
         name: [(float(p.fpr[i]), float(p.tpr[i])) for p in price.policies if not np.isnan(p.fpr[i] + p.tpr[i])]
-        for i, name in enumerate(names)
+        for i, name in enumerate(scored)
     }
     lines = {name: (calibration.scores.tolist(), calibration.values[i].tolist()) for i, name in enumerate(names)}
     bars = {

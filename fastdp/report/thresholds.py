@@ -11,6 +11,7 @@ from html import escape
 from typing import Any
 
 from fastdp.fairness.achieving.prices import Price
+from fastdp.fairness.sanitized.tables import SanitizedTable
 from fastdp.fairness.tables import FairnessTable
 from fastdp.report.dots import colour
 
@@ -106,13 +107,14 @@ SCRIPT = """
 """
 
 
-def threshold_view(table: FairnessTable, price: Price, gain: float, cost: float) -> str:
+def threshold_view(table: FairnessTable | SanitizedTable, price: Price, gain: float, cost: float) -> str:
     """The controls, the table that they change, and the data behind them."""
-    assert table.scores is not None
-    cells = table.scores.cells()
-    names = [", ".join(map(str, group)) for group in table.groups]
+    scores = table.scores
+    assert scores is not None
+    cells = scores.cells()
+    names = [", ".join(map(str, group)) for group in price["profit"].groups]
     data: dict[str, Any] = {
-        "edges": [float(f"{edge:.6g}") for edge in table.scores.edges],
+        "edges": [float(f"{edge:.6g}") for edge in scores.edges],
         "gain": gain, "cost": cost, "maximum": price["profit"].profit,
         "groups": [{"bad": bad.tolist(), "good": good.tolist()} for bad, good in cells],
         "policies": {

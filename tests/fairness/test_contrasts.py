@@ -7,14 +7,8 @@ import pytest
 from scipy import optimize, stats
 
 from fastdp.fairness.contrasts import gap_of, koopman, ratio_of
+from tests.fairness.coverage import GROUPS, contrast_cell
 
-SETTINGS = {
-    "six equal": ([0.3] * 6, [200] * 6),
-    "six near": ([0.30, 0.31, 0.32, 0.33, 0.34, 0.35], [200] * 6),
-    "six apart": ([0.2, 0.3, 0.35, 0.4, 0.5, 0.6], [200] * 6),
-    "uneven sizes": ([0.3, 0.3, 0.3, 0.5], [5000, 2000, 300, 40]),
-    "rare": ([0.02] * 4, [300] * 4),
-}
 WIDTHS = {
     ("gap", "six equal"): 0.211, ("gap", "six near"): 0.227, ("gap", "six apart"): 0.258,
     ("gap", "uneven sizes"): 0.373, ("gap", "rare"): 0.0553,
@@ -24,34 +18,20 @@ WIDTHS = {
 """Mean widths of the intervals as measured in 2,000 runs, so that a wider one is noticed."""
 
 
-def cover(make, setting, runs, seed=3):
-    """The share of runs whose interval holds the truth, and the mean width."""
-    rates, sizes = (np.array(part, float) for part in SETTINGS[setting])
-    truth = rates.max() - rates.min() if make is gap_of else rates.min() / rates.max()
-    groups = tuple((i,) for i in range(rates.size))
-    source, hits, widths = np.random.default_rng(seed), 0, 0.0
-    for _ in range(runs):
-        found = make("selection", groups, source.binomial(sizes.astype(int), rates).astype(float), sizes, 0.95)
-        hits += found.low <= truth <= found.high
-        widths += found.high - found.low
-    return hits / runs, widths / runs
-
-
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", GROUPS)
 @pytest.mark.parametrize("make", [gap_of, ratio_of], ids=["gap", "ratio"])
 def test_intervals__cover(make, setting):
     """At least 95 % less three Monte-Carlo errors of 200 runs."""
-    covered, _ = cover(make, setting, 200)
-    assert covered >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 200)
+    assert contrast_cell(make, setting, 200)["covered"] >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 200)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", GROUPS)
 @pytest.mark.parametrize("make", [gap_of, ratio_of], ids=["gap", "ratio"])
 def test_intervals__cover_in_many_runs_with_the_stated_width(make, setting):
-    covered, width = cover(make, setting, 4000)
-    assert covered >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 4000)
-    assert width == pytest.approx(WIDTHS["gap" if make is gap_of else "ratio", setting], rel=0.02)
+    found = contrast_cell(make, setting, 4000)
+    assert found["covered"] >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 4000)
+    assert found["width"] == pytest.approx(WIDTHS["gap" if make is gap_of else "ratio", setting], rel=0.02)
 
 
 def test_percentile_bootstrap__does_not_cover():

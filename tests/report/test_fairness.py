@@ -66,19 +66,39 @@ def test_page__without_scores_has_no_script(table):
     assert "script-src" not in text
 
 
-def test_sanitized__page_shows_what_reports_hide():
+@pytest.fixture(scope="module")
+def reports():
+    """Two groups behind k-RR, with a sex that is kept."""
     source, mechanism = np.random.default_rng(2), fd.KRR(epsilon=1.0, domain=["a", "b"])
     group, label = source.choice(["a", "b"], 20_000), source.integers(0, 2, 20_000)
     decision = np.where(group == "a", label, source.integers(0, 2, 20_000))
-    found = fd.fairness.table(
-        y_true=label, y_pred=decision, sensitive={"g": mechanism.randomize(group, rng=fd.Rng.unsafe_seed(1))},
+    return fd.fairness.table(
+        y_true=label, y_pred=decision, score=3 * decision + label + source.integers(0, 5, 20_000),
         mechanisms={"g": mechanism},
+        sensitive={
+            "g": mechanism.randomize(group, rng=fd.Rng.unsafe_seed(1)), "sex": source.choice(["f", "m"], 20_000)
+        },
     )  # fmt: skip
-    text = Page(fairness_page(found, "Reports")).text
-    assert "Sanitized columns" in text
-    assert "KRR" in text
-    assert f"{found.naive_bias('tpr'):.3f}" in text
+
+
+def test_sanitized__page_shows_what_reports_hide(reports):
+    page = fairness_page(reports, "Reports")
+    text = Page(page).text
+    kept = "Only reports are private. This page tells sex, the labels, the decisions, the scores as they are."
+    for word in ("Sanitized columns", "KRR", f"{reports.naive_bias('tpr'):.3f}", "By g, sex:", "equalized odds", kept):
+        assert word in text, word
     assert "not differentially private" not in text
+    assert "threshold-data" in page
+
+
+def test_sanitized__page_of_reports_alone_is_private():
+    mechanisms = {"g": fd.KRR(epsilon=1.0, domain=["a", "b"])}
+    mechanisms |= {name: fd.RandomizedResponse(epsilon=2.0) for name in ("y_true", "y_pred")}
+    truths = np.arange(4000) % 2
+    found = fd.fairness.table(
+        y_true=truths, y_pred=truths, sensitive={"g": np.array(["a", "b"])[truths]}, mechanisms=mechanisms
+    )
+    assert "All columns are reports" in Page(fairness_page(found, "Reports")).text
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH, and FASTDP_BROWSER names none")

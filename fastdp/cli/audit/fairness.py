@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from fastdp.fairness.sanitized import SanitizedTable
+    from fastdp.fairness.sanitized.tables import SanitizedTable
     from fastdp.fairness.tables import FairnessTable
 
     Found = FairnessTable | SanitizedTable
@@ -83,7 +83,6 @@ def command(source: str, *, output: Path | None, plan_path: str | None, **given:
     from fastdp.cli.files import check_outputs, page_writer, write_together
     from fastdp.cli.terminal.screen import progress
     from fastdp.fairness.read import read
-    from fastdp.fairness.tables import FairnessTable
     from fastdp.plans.plan import Plan
 
     limits = _limits("--fail-below", given["fail_below"]) | _limits("--fail-above", given["fail_above"])
@@ -97,11 +96,9 @@ def command(source: str, *, output: Path | None, plan_path: str | None, **given:
             plan=None if plan_path is None else Plan.load(plan_path), input_format=given["input_format"],
             progress=update,
         )  # fmt: skip
-    withheld = 0
-    if isinstance(found, FairnessTable):
-        found, withheld = found.large(given["show"])
-        if not found.groups:
-            raise click.UsageError("every group has fewer rows than --show; no rate can be shown")
+    found, withheld = found.large(given["show"])
+    if not found.groups:
+        raise click.UsageError("every group has fewer rows than --show; no rate can be shown")
     if output is not None:
         from fastdp.report.fairness import fairness_page
 

@@ -124,6 +124,13 @@ def test_sanitized__file_is_won_back_by_its_receipt(data):
     said = json.loads(found.stdout)
     assert said["sanitized"]["race"]["type"] == "KRR"
     assert all("naive" in gap for gap in said["gaps"])
+    assert said["withheld_groups"] == 0
+    data["sex"] = np.where(np.arange(3000) < 5, "canary", data["sex"])
+    table = table.set_column(1, "sex", pa.array(data["sex"]))
+    fd.sanitize(table, plan, "private.parquet", rng=fd.Rng.unsafe_seed(1), force=True)
+    found = run(*[*CALL[:2], "private.parquet", *CALL[3:]], "--json", "-q", "-o", "page.html", "--force")
+    assert json.loads(found.stdout)["withheld_groups"] == 3
+    assert "canary" not in found.stdout
 
 
 @pytest.mark.parametrize(

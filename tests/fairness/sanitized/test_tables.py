@@ -8,74 +8,51 @@ import numpy as np
 import pytest
 
 import fastdp as fd
-from fastdp.fairness.sanitized import SanitizedTable
-from fastdp.fairness.tables import FairnessTable
-from fastdp.fairness.tally import Tally
-
-SETTINGS = [(20_000, 1.0, 2), (20_000, 1.0, 4), (6172, math.log(3), 2), (2000, 2.0, 4), (1_000_000, 0.5, 4)]
-RATES = ("selection", "tpr", "fpr", "accuracy")
-
-
-def truth_of(k, mechanism=None):
-    """Shares [group, label, decision] of a population whose groups differ in size and in every rate."""
-    size = {2: np.array([0.6, 0.4]), 4: np.array([0.35, 0.3, 0.2, 0.15])}[k]
-    base, fpr, tpr = np.linspace(0.55, 0.35, k), np.linspace(0.45, 0.2, k), np.linspace(0.75, 0.5, k)
-    shares = np.stack([(1 - base) * (1 - fpr), (1 - base) * fpr, base * (1 - tpr), base * tpr], axis=1)
-    return (size[:, None] * shares).reshape(k, 2, 2)
-
-
-def rate(cells, name):
-    hits, below = fd.fairness.rates.weights_of(name)
-    return (cells * hits).sum(axis=(1, 2)) / (cells * below).sum(axis=(1, 2))
-
-
-def from_counts(counts, mechanisms, truth="sample"):
-    """The table of counts [group, label, decision] of reports."""
-    values = (tuple(range(len(counts))), (None,), (0, 1), (0, 1))
-    return SanitizedTable(FairnessTable(("a",), Tally(values, counts[:, None])), mechanisms, truth)
-
-
-def draw(source, cells, n, channel, truth):
-    """Counts of reports: of a sample of people, or of people that are fixed."""
-    flat = cells.reshape(len(cells), 4)
-    if truth == "sample":
-        return source.multinomial(n, (channel.T @ flat).ravel()).reshape(-1, 2, 2)
-    people = np.round(flat * n).astype(int)
-    drawn = sum(source.multinomial(people[a], channel[a]) for a in range(len(people)))
-    return drawn.T.reshape(-1, 2, 2)
-
-
-def coverage(setting, runs, truth, seed=1):
-    """The share of runs that cover, of the first group's rates and of its differences from the last, for each rate."""
-    n, epsilon, k = setting
-    mechanism = fd.KRR(epsilon=epsilon, domain=k)
-    channel, cells, source = mechanism.channel().dense(), truth_of(k), np.random.default_rng(seed)
-    hits = np.zeros((2, len(RATES)))
-    for _ in range(runs):
-        found = from_counts(draw(source, cells, n, channel, truth), {"a": mechanism}, truth)
-        for i, name in enumerate(RATES):
-            due, shown = rate(cells, name), found.rates(name)
-            low, high = found.differences(name)
-            hits[0, i] += shown.low[0] <= due[0] <= shown.high[0]
-            hits[1, i] += low[0, -1] <= due[0] - due[-1] <= high[0, -1]
-    return hits / runs
+from tests.fairness.coverage import (
+    SETTINGS,
+    TOGETHER,
+    draw,
+    from_counts,
+    joint_channel,
+    largest_of_sanitized,
+    rate,
+    sanitized_cells,
+    truth_of,
+)
 
 
 @pytest.mark.parametrize("truth", ["sample", "fixed"])
-def test_intervals__cover(truth):
-    """A short run of one setting: 95 % within four standard errors of 300 runs."""
-    assert np.abs(coverage(SETTINGS[1], 300, truth) - 0.95).max() < 4 * math.sqrt(0.95 * 0.05 / 300)
+@pytest.mark.parametrize("several", [("a",), ("a", "y_true"), ("a", "y_true", "y_pred")])
+def test_intervals__cover_in_forty_cells(truth, several):
+    """Five settings, four rates and four differences, 4,000 runs each: each cell, and their mean."""
+    found = [cell["covered"] for setting in SETTINGS for cell in sanitized_cells(setting, 4000, truth, several)]
+    assert len(found) == 40
+    assert min(found) >= 0.935
+    assert max(found) <= 0.965
+    assert abs(np.mean(found) - 0.95) <= 0.01
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("truth", ["sample", "fixed"])
-def test_intervals__cover_in_forty_cells(truth):
-    """Five settings, four rates and four differences, 4,000 runs each."""
-    found = np.array([coverage(setting, 4000, truth) for setting in SETTINGS])
-    assert found.size == 40
-    assert found.min() >= 0.935
-    assert found.max() <= 0.965
-    assert abs(found.mean() - 0.95) <= 0.01
+def test_intervals__of_a_mutant_that_forgets_a_variance_do_not_cover():
+    """Of people that are a sample, where only the mechanism's own noise is counted."""
+    table = from_counts(np.ones((4, 2, 2)), {"a": fd.KRR(epsilon=2.0, domain=4)})
+    drawn = draw(np.random.default_rng(1), truth_of(4), 2000, joint_channel(table.mechanisms, 4), "sample", 4000)
+    low, high = table.sums("accuracy").moments(drawn, truth="fixed").fieller(1.959964)
+    due = rate(truth_of(4), "accuracy")[0]
+    assert ((low[:, 0] <= due) & (due <= high[:, 0])).mean() < 0.9
+
+
+def test_moments__of_many_tables_are_those_of_each():
+    """Intervals of a batch of tables, as coverage is measured by, against those that a table gives."""
+    drawn = np.random.default_rng(1).integers(50, 500, (3, 4, 2, 2))
+    for truth in ("sample", "fixed"):
+        tables = [from_counts(counts, {"a": fd.KRR(epsilon=1.0, domain=4)}, truth) for counts in drawn]
+        moments = tables[0].sums("ppv").moments(drawn.reshape(3, -1), truth=truth)
+        low, high = moments.fieller(1.959963984540054)
+        down, up = moments.differences(1.959963984540054)
+        for place, table in enumerate(tables):
+            rates = table.rates("ppv")
+            assert (low[place], high[place]) == (pytest.approx(rates.low), pytest.approx(rates.high))
+            assert (down[place], up[place]) == tuple(map(pytest.approx, table.differences("ppv")))
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, math.log(3), 2.0])
@@ -164,22 +141,11 @@ def test_mechanisms__that_do_not_fit_are_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("rates", "n"),
-    [([0.3] * 4, 20_000), ([0.2, 0.3, 0.4, 0.5], 20_000), ([0.3] * 4, 3000)],
-    ids=["equal", "apart", "few"],
-)
-def test_largest_gap__covers_for_all_pairs_together(rates, n):
+@pytest.mark.parametrize("setting", TOGETHER)
+def test_largest_gap__covers_for_all_pairs_together(setting):
     """Of four groups behind k-RR, also where all are equal: at least 95 % less three Monte-Carlo errors."""
-    mechanism, rates = fd.KRR(epsilon=1.0, domain=4), np.array(rates)
-    cells = np.stack([1 - rates, rates, 1 - rates, rates], axis=1) / 2 * np.array([[0.35], [0.3], [0.2], [0.15]])
-    channel, source, hits = mechanism.channel().dense(), np.random.default_rng(5), np.zeros(2)
-    for _ in range(2000):
-        found = from_counts(draw(source, cells.reshape(4, 2, 2), n, channel, "sample"), {"a": mechanism})
-        gap, ratio = found.gap("selection"), found.ratio("selection")
-        hits[0] += gap.low <= np.ptp(rates) <= gap.high
-        hits[1] += ratio.low <= rates.min() / rates.max() <= ratio.high
-    assert hits.min() / 2000 >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 2000)
+    found = largest_of_sanitized(*TOGETHER[setting], 2000)
+    assert min(cell["covered"] for cell in found) >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 2000)
 
 
 def loans(seed, rows=20_000):
