@@ -28,14 +28,13 @@ ROOT = str(Path(fd.__file__).parent) + "/"
 AIMS = {"Laplace.randomize": 30, "fastdp sanitize": 600, "fd.sanitize": 600, "estimate(Geometric)": 500}
 MOST = {
     "Laplace.randomize": 30,
-    "KRR.randomize": 64,
-    "fastdp sanitize": 790,
-    "fd.sanitize": 545,
+    "KRR.randomize": 60,
+    "fastdp sanitize": 600,
+    "fd.sanitize": 392,
     "estimate(Geometric)": 500,
     "estimate(KRR)": 2_530,
 }
-"""With room for a tenth more in estimates, whose steps may differ from one CPU to another. Sanitizing is beyond its aim
-since its noise is bound to the content of chunks; threads make it vary by a few calls."""
+"""With room for a tenth more in estimates, whose steps may differ from one CPU to another."""
 
 PLAN = """
 [columns]

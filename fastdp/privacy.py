@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from fastdp import rounding, validation
@@ -256,13 +257,14 @@ def compose(parts: Iterable[Privacy], *, owner: str = "compose") -> Privacy:
     parts = tuple(parts)
     if not parts:
         raise ParameterError(f"{owner}: give at least one guarantee to compose")
-    epsilon = _add([part.epsilon for part in parts])
-    rho = _add([_rho(part) for part in parts]) if {part.rho for part in parts} != {None} else None
+    epsilons, rhos, deltas = zip(*map(attrgetter("epsilon", "rho", "delta"), parts), strict=True)
+    epsilon = _add(epsilons)
+    rho = _add([_rho(part) for part in parts]) if set(rhos) != {None} else None
     if epsilon is None and rho is None:
         raise ParameterError(
             f"{owner}: columns with rho and columns with epsilon and delta have no common total; use one"
         )
-    delta = 0.0 if epsilon is None else rounding.sum_up([part.delta for part in parts])
+    delta = 0.0 if epsilon is None else rounding.sum_up(deltas)
     if delta >= 1:
         raise ParameterError(
             f"{owner}: the deltas of all columns add up to 1 or more, which guarantees nothing; give smaller ones"
@@ -277,7 +279,7 @@ def _rho(part: Privacy) -> float | None:
     return part.as_zcdp().rho
 
 
-def _add(values: list[float | None]) -> float | None:
+def _add(values: Sequence[float | None]) -> float | None:
     """The sum, rounded up; None if any is missing."""
     known = [value for value in values if value is not None]
     return rounding.sum_up(known) if len(known) == len(values) else None

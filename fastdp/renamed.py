@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -71,6 +72,25 @@ def renamed_fields(**names: str) -> Callable[[type[T]], type[T]]:
         return kind
 
     return decorate
+
+
+def with_total(owner: str, progress: Callable[..., Any] | None) -> Callable[[int, int | None], None] | None:
+    """A callback for progress; one that takes what is done and not the total is accepted with a warning.
+
+    >>> with_total("count", print)(1, 2)
+    1 2
+    """
+    if progress is None:
+        return None
+    try:
+        inspect.signature(progress).bind(0, None)
+    except TypeError:
+        message = (
+            f"{owner}: progress is called with two numbers, what is done and the total; one goes with the next version"
+        )
+        warnings.warn(message, DeprecationWarning, stacklevel=3)
+        return lambda done, _total: progress(done)
+    return progress
 
 
 def _old_field(owner: str, old: str, new: str) -> property:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,3 +40,5 @@ Table = Mapping[str, Column] | SupportsArray | SupportsArrowStream
 """Columns by name: a pyarrow table, a pandas or polars data frame, or a dict."""
 TableSource = Table | SupportsArrowArray | str | os.PathLike[str]
 """A table or stream in memory, or the path of a file or folder."""
+Progress = Callable[[int, int | None], None]
+"""``progress(done, total)`` as work goes on: rows, steps or combinations; None while nobody knows how many in all."""

@@ -79,7 +79,7 @@ def positive(owner: str, name: str, value: object) -> float:
 
 def positive_or_per_record(owner: str, name: str, value: object) -> float | PerRecord:
     """A finite number > 0, or a one-dimensional sequence of such numbers, one per record."""
-    if isinstance(value, PerRecord):
+    if isinstance(value, PerRecord) or (type(value) is float and 0 < value < math.inf):  # nearly always
         return value
     if is_number(value) or isinstance(value, str | bytes | bool) or not hasattr(value, "__len__"):
         return positive(owner, name, value)

@@ -63,3 +63,13 @@ def test_confidence__is_the_old_name_of_an_estimates_level():
     found = ColumnEstimate("x", "krr", "shares", 10, 0.95, "by hand", ())
     with pytest.warns(DeprecationWarning, match="ColumnEstimate: the field 'confidence' is called 'level'"):
         assert found.confidence == found.level == 0.95
+
+
+def test_anonymize__calls_progress_with_the_total_and_takes_the_old_form_with_a_warning():
+    table, quasi = {"age": [31, 34, 38, 52, 55, 59]}, {"age": fd.Hierarchy.intervals(10, 50)}
+    seen: list[object] = []
+    fd.anonymize(table, quasi, k=3, progress=lambda *both: seen.append(both))
+    assert seen == [(4, 4)]
+    with pytest.warns(DeprecationWarning, match="anonymize: progress is called with two numbers"):
+        fd.anonymize(table, quasi, k=3, progress=seen.append)
+    assert seen == [(4, 4), 4]

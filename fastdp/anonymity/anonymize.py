@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,8 @@ from fastdp.hierarchies import Hierarchy
 from fastdp.io.base import Source
 from fastdp.io.memory import TableSink, TableSource
 from fastdp.io.outputs import Output
+from fastdp.renamed import with_total
+from fastdp.typing import Progress
 
 OWNER = "anonymize"
 METHODS = ("optimal", "mondrian")
@@ -115,7 +117,7 @@ def anonymize(
     output: str | os.PathLike[str] | None = None,
     force: bool = False,
     input_format: str | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Anonymized:
     """Generalize quasi-identifiers until every class meets a requirement; the output is always recounted.
 
@@ -164,7 +166,7 @@ def anonymize(
     input_format
         The format of a file whose content and name do not tell.
     progress
-        Called with the number of nodes visited so far.
+        Called with the number of combinations visited and of all; None where some may be skipped.
 
     >>> ages = {"age": [31, 34, 38, 52, 55, 59], "ill": ["flu", "HIV", "flu", "flu", "HIV", "HIV"]}
     >>> made = anonymize(ages, {"age": Hierarchy.intervals(10, 50)}, k=3, sensitive="ill")
@@ -179,7 +181,7 @@ def anonymize(
         suppress=suppress, dummies=dummies, loss=loss, method=method,
     )  # fmt: skip
     target = None if output is None else Output(OWNER, job.source, output, force=force)
-    return job.run(table, target, progress)
+    return job.run(table, target, with_total(OWNER, progress))
 
 
 class _Job:
@@ -229,7 +231,7 @@ class _Job:
             raise SchemaError(f"{OWNER}: say keep or drop for every other column: {', '.join(map(repr, rest))}")
         return [name for name in schema.names if name not in drop]
 
-    def run(self, table: Any, target: Output | None, progress: Callable[[int], None] | None) -> Anonymized:
+    def run(self, table: Any, target: Output | None, progress: Progress | None) -> Anonymized:
         needed = [*self.quasi, *self.sensitive]
         source = load_table(self.source, needed) if self.method == "mondrian" else self.source
         rows = read_rows(OWNER, source, needed, self.nulls)
@@ -277,7 +279,7 @@ class _Job:
             raise ParameterError(f"{OWNER}: values of column {name!r} have no order; use t_distance='equal'")
         return ranked, Shares.of(counts)
 
-    def _optimal(self, rows: Rows, progress: Callable[[int], None] | None) -> tuple[Writer, Certificate, list[Node]]:
+    def _optimal(self, rows: Rows, progress: Progress | None) -> tuple[Writer, Certificate, list[Node]]:
         reduced = rows if rows.weights is not None else reduce_rows(rows)
         assert reduced.weights is not None
         secrets, shares = self._secrets(reduced)

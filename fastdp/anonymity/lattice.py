@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,6 +24,7 @@ from fastdp.kernels.classes.rollup import (
     SUPPRESSED,
     visit_lattice,
 )
+from fastdp.typing import Progress
 
 MOST_NODES = 10**6
 """Nodes of a lattice that is checked as a whole."""
@@ -31,7 +32,6 @@ MOST_VISITS = 10**8
 SLICE = 1 << 12
 """Nodes between two looks at signals and progress."""
 BITS = 64
-Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def search(problem: Problem, progress: Progress | None = None, most_nodes: int =
     run = _Run(problem, order, prune, size)
     if prune:
         run.best[0] = _descend(problem)
-    done = run.go(MOST_VISITS if prune else size, progress)
+    done = run.go(MOST_VISITS if prune else size, progress, None if prune else size)
     nodes = run.nodes_found(order)
     if prune:  # a node of the descent may be the best one; the search must beat it to keep another
         nodes = nodes or [_as_node(problem, _lowest(problem))]
@@ -237,13 +237,13 @@ class _Run:
             np.empty(RESULTS), self.state, self.nodes, self.results,
         )  # fmt: skip
 
-    def go(self, budget: int, progress: Progress | None) -> bool:
+    def go(self, budget: int, progress: Progress | None, total: int | None) -> bool:
         """Visit nodes until all are done or the budget is; signals are seen between slices."""
         done = False
         while not done and self.state[3] < budget:
             done = bool(visit_lattice(*self.arguments, min(SLICE, budget - int(self.state[3])), *self.room))
             if progress is not None:
-                progress(int(self.state[3]))
+                progress(int(self.state[3]), total)
         return done
 
     def nodes_found(self, order: Sequence[int]) -> list[Node]:

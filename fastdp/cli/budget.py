@@ -124,7 +124,7 @@ def show(path: str, *, as_json: bool, output: str | None, force: bool) -> None:
         return
     for line in bars(ledger, path):
         click.echo(line)
-    if words := describe_hindsight(ledger.entries(), ledger, Mechanism.from_dict):
+    if words := describe_hindsight(ledger, Mechanism.from_dict):
         click.echo(f"  {words}")
     for entry in ledger.entries():
         if entry.kind == "raise":

@@ -198,7 +198,7 @@ def _lecture(output: Path | None, given: dict[str, Any]) -> None:
             )
         return
     show = None if quiet else lambda line: click.echo(line, err=True)
-    results = lecture(given["data"], cell=cell, runs=given["runs"], progress=show)
+    results = lecture(given["data"], cell=cell, runs=given["runs"], callback=show)
     if output is not None:
         write_together("geo", {output: page_writer(lecture_page(results))}, force=given["force"])
     if given["as_json"]:

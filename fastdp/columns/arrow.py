@@ -32,7 +32,9 @@ def is_encoded(kind: pa.DataType) -> bool:
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
     """The type of the values themselves, whatever they are encoded as."""
-    return plain_type(kind.value_type) if is_encoded(kind) else kind
+    while is_encoded(kind):
+        kind = kind.value_type
+    return kind
 
 
 def show_nulls(array: pa.Array) -> pa.Array:
@@ -50,9 +52,11 @@ def show_nulls(array: pa.Array) -> pa.Array:
 def decode(array: pa.Array) -> pa.Array:
     """The values of an array, without runs or a dictionary."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    plain = show_nulls(array)
-    return plain.dictionary_decode() if pa.types.is_dictionary(plain.type) else plain
+    if pa.types.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def to_labels(codes: np.ndarray, domain: Domain, kind: pa.DataType | None = None) -> pa.Array:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastdp import validation
-from fastdp.columns.arrow import blank_nulls, decode, is_arrow
+from fastdp.columns.arrow import blank_nulls, decode, is_arrow, is_encoded
 from fastdp.columns.containers import unwrap
 from fastdp.columns.numeric import Nulls, check_arrow
 from fastdp.errors import SchemaError
@@ -38,12 +38,13 @@ class TruthColumn:
 
     @property
     def size(self) -> int:
-        return sum(piece.size for piece in self.pieces)
+        return self.pieces[0].size if len(self.pieces) == 1 else sum(piece.size for piece in self.pieces)
 
 
 def read_truths(owner: str, values: Column, *, nulls: Nulls = "error") -> TruthColumn:
     """Any supported container of bools; ``nulls="public"`` keeps nulls where they are, else they are refused."""
-    validation.one_of(owner, "nulls", nulls, ("error", "public"))
+    if nulls not in ("error", "public"):
+        validation.one_of(owner, "nulls", nulls, ("error", "public"))
     plain, rewrap = unwrap(owner, values)
     column = _read_plain(owner, plain, nulls)
     if rewrap is None:
@@ -105,10 +106,11 @@ def _read_arrow(owner: str, array: pa.Array, nulls: Nulls) -> TruthColumn:
     import pyarrow as pa
 
     check_arrow(owner, array, nulls)
-    array = decode(array)
+    if is_encoded(array.type):
+        array = decode(array)
+        check_arrow(owner, array, nulls)  # a dictionary may hold the nulls
     if not pa.types.is_boolean(array.type):
         raise SchemaError(f"{owner}: arrow type {array.type} is not supported; it takes bools")
-    check_arrow(owner, array, nulls)  # a dictionary may hold the nulls
     size = len(array)
     body = array.buffers()[1] if size else None
     bits = np.frombuffer(body, np.uint8) if body is not None else np.zeros(1, np.uint8)

@@ -40,7 +40,8 @@ def read_codes(owner: str, values: Column, domain: Domain, *, nulls: Nulls = "er
         return values
     if domain.labels is not None:
         plain, rewrap = unwrap(owner, values)
-        return _read_labels(owner, plain, domain, nulls).wrapped(plain, rewrap)
+        column = _read_labels(owner, plain, domain, nulls)
+        return column if rewrap is None else column.wrapped(plain, rewrap)
     column = read_numeric(owner, values, "integer", nulls=nulls)
     _check_width(owner, column.result_dtype, domain)
     return column

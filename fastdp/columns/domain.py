@@ -53,7 +53,7 @@ class Domain:
         else:
             labels = (*[item.item() if hasattr(item, "item") else item for item in value],)
             size, kinds = len(labels), set(map(type, labels))
-            if kinds != {int} and not all(issubclass(kind, str) for kind in kinds):
+            if kinds not in ({int}, {str}) and not all(issubclass(kind, str) for kind in kinds):
                 raise ParameterError(f"{owner}: labels of the domain must be all strings or all integers")
             if len(set(labels)) != size:
                 raise ParameterError(f"{owner}: labels of the domain must be different from each other")

@@ -108,10 +108,6 @@ def _read_plain(owner: str, values: Any, kind: Kind, nulls: Nulls, widen: Widen 
     if isinstance(values, np.generic):
         dtype = _result_dtype(owner, values.dtype, kind)
         return _numbers([np.asarray(values)], dtype, widen, lambda results: results[0].reshape(-1)[0])
-    if validation.is_number(values) or isinstance(values, bool):
-        array = _from_python(owner, values, kind)
-        dtype = _result_dtype(owner, array.dtype, kind)
-        return _numbers([array], dtype, widen, lambda results: results[0].reshape(-1)[0].item())
     if isinstance(values, list | tuple):
         array = _from_python(owner, values, kind)
         dtype = _result_dtype(owner, array.dtype, kind)
@@ -135,6 +131,10 @@ def _read_plain(owner: str, values: Any, kind: Kind, nulls: Nulls, widen: Widen 
                 read_dtype=columns[0].read_dtype,
             )
         return _read_arrow(owner, values, kind, nulls, widen)
+    if validation.is_number(values) or isinstance(values, bool):
+        array = _from_python(owner, values, kind)
+        dtype = _result_dtype(owner, array.dtype, kind)
+        return _numbers([array], dtype, widen, lambda results: results[0].reshape(-1)[0].item())
     raise SchemaError(
         f"{owner}: cannot read a {type(values).__name__}; pass an array, a series, a number or a list of numbers"
     )
@@ -236,17 +236,18 @@ def _read_arrow(owner: str, array: pa.Array, kind: Kind, nulls: Nulls, widen: Wi
 
     check_arrow(owner, array, nulls)
     read_dtype = np.dtype(numeric_result_type(owner, array.type, kind).to_pandas_dtype())
-    result_type = pa.from_numpy_dtype(read_dtype if widen is None else widen(read_dtype))
-    refuse_nulls(owner, array, nulls)
-    plain = not is_encoded(array.type) and not array.null_count
+    result_dtype = read_dtype if widen is None else widen(read_dtype)
+    encoded = is_encoded(array.type)
+    if encoded:
+        refuse_nulls(owner, array, nulls)
 
     def rebuild(results: list[np.ndarray]) -> pa.Array:
         (result,) = results
         validity = blank_nulls(array, result)
-        return pa.Array.from_buffers(result_type, result.size, [validity, pa.py_buffer(result)])
+        return pa.Array.from_buffers(pa.from_numpy_dtype(result_dtype), result.size, [validity, pa.py_buffer(result)])
 
-    piece = array.to_numpy(zero_copy_only=True) if plain else ArrowNumbers(array)
-    return _numbers([piece], read_dtype, widen, rebuild)
+    piece = ArrowNumbers(array) if encoded or array.null_count else array.to_numpy(zero_copy_only=True)
+    return NumericColumn([piece], result_dtype, rebuild, read_dtype=read_dtype)
 
 
 def read_block(owner: str, piece: np.ndarray | Piece, start: int, stop: int, dtype: np.dtype[Any]) -> np.ndarray:
@@ -255,9 +256,9 @@ def read_block(owner: str, piece: np.ndarray | Piece, start: int, stop: int, dty
         block = piece[start:stop] if piece.ndim == 1 else cut(piece, start, stop)
     else:
         block = piece.read(start, stop)
+    if block.dtype != dtype and dtype.kind == "f":
+        check_exact(owner, block)
     if block.dtype != dtype or not block.flags.carray:
-        if dtype.kind == "f":
-            check_exact(owner, block)
         block = np.require(block, dtype, ["C", "A"]).view()
     block.setflags(write=False)
     return block

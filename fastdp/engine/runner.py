@@ -109,7 +109,7 @@ def _run_blocks(
     rooms: list[Any] = []
     offset = 0
     for number, piece in enumerate(column.pieces):
-        room = room_of(number)
+        room, size = room_of(number), piece.size
         rooms.append(room)
 
         def work(start: int, stop: int, piece: np.ndarray | Piece = piece, room: Any = room, at: int = offset) -> None:
@@ -123,8 +123,8 @@ def _run_blocks(
             finally:
                 _idle.memories.append(memory)
 
-        for_each_block(piece.size, work)
-        offset += piece.size
+        for_each_block(size, work)
+        offset += size
     return rooms
 
 

@@ -20,7 +20,7 @@ from fastdp.estimators.smoothing.regularize import fit_regularised
 from fastdp.estimators.smoothing.work import Allowance
 from fastdp.mechanisms.base import ColumnMechanism, FiniteMechanism, Mechanism
 from fastdp.mechanisms.local.frequencies import Counts, FrequencyProtocol
-from fastdp.typing import Column, Matrix
+from fastdp.typing import Column, Matrix, Progress
 
 RULES = (None, "cv", "early", "smooth")
 
@@ -33,7 +33,7 @@ def estimate(
     shape: tuple[int, ...] | None = None,
     tolerance: float = 1e-6,
     max_iterations: int | None = None,
-    progress: bool | None = None,
+    progress: Progress | bool | None = None,
 ) -> Estimate:
     """The distribution of true values, from the reports of a mechanism on them, as an :class:`Estimate`.
 
@@ -67,7 +67,8 @@ def estimate(
     max_iterations
         The most steps.
     progress
-        Whether to show a bar; by default on a terminal, after two seconds.
+        Called with the steps done and the most there can be. True or False shows a bar, or none; by default there is
+        one on a terminal, after two seconds.
 
     >>> import numpy as np
     >>> from fastdp.channels import KRRChannel

@@ -18,7 +18,7 @@ from fastdp.estimators.likelihood.maximise import METHODS, krr_likeliest, maximi
 from fastdp.estimators.likelihood.problem import Problem, check_possible, plain_channel, read_counts, read_start
 from fastdp.estimators.likelihood.search import Callback
 from fastdp.estimators.result import Estimate
-from fastdp.typing import Matrix
+from fastdp.typing import Matrix, Progress
 
 
 @overload
@@ -31,7 +31,7 @@ def ibu(
     max_iterations: int | None = ...,
     method: str = ...,
     callback: Callback | None = ...,
-    progress: bool | None = ...,
+    progress: Progress | bool | None = ...,
 ) -> Estimate: ...
 @overload
 def ibu(
@@ -52,7 +52,7 @@ def ibu(
     max_iterations: int | None = None,
     method: str = "auto",
     callback: Callback | None = None,
-    progress: bool | None = None,
+    progress: Progress | bool | None = None,
 ) -> Estimate | list[Estimate]:
     """The distribution of inputs that makes the counts of outputs likeliest, as an :class:`Estimate`.
 
@@ -88,7 +88,8 @@ def ibu(
     callback
         Called after each gradient with the number of it, the best point, its gap and its log-likelihood.
     progress
-        Whether to show a bar; by default on a terminal, after two seconds.
+        Called with the steps done and the most there can be. True or False shows a bar, or none; by default there is
+        one on a terminal, after two seconds.
 
     [Agrawal, Aggarwal 2001; ElSalamouny, Palamidessi 2020]
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from fastdp.errors import InputCorruptError, SchemaError
+from fastdp.typing import Progress as Progress  # noqa: PLC0414 - sources and sinks report it
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,8 +20,6 @@ BATCH_BYTES = 16 << 20
 LEAST_ROWS, MOST_ROWS = 1 << 10, 1 << 20
 STANDARD = "-"
 """The name of standard input and standard output."""
-Progress = Callable[[int, int | None], None]
-"""``progress(rows done, rows in all)``, after every batch; the second is an estimate where no one knows it yet."""
 _UNSUPPORTED = re.compile(r"annotated|not supported|unsupported|not (yet )?implemented|key-value", re.IGNORECASE)
 """In what Arrow says of a file that keeps to its format, and that Arrow has no types for."""
 
@@ -76,15 +75,14 @@ def expected_rows(source: Source, seen: int) -> int | None:
 
 def suitable_rows(schema: pa.Schema, bytes_per_row: float = 0.0) -> int:
     """Rows of a batch of about BATCH_BYTES."""
-    width = max(bytes_per_row, sum([_width(kind) for kind in schema.types]), 1.0)
+    nominal = 0.0
+    for kind in schema.types:
+        try:
+            nominal += kind.bit_width / 8
+        except ValueError:  # text, lists
+            nominal += 16
+    width = max(bytes_per_row, nominal, 1.0)
     return int(min(max(BATCH_BYTES // width, LEAST_ROWS), MOST_ROWS))
-
-
-def _width(kind: pa.DataType) -> float:
-    try:
-        return float(kind.bit_width) / 8
-    except ValueError:  # text, lists
-        return 16.0
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -81,7 +82,7 @@ class ByteStream:
 
         found = os.fstat(handle)
         size = found.st_size if stat.S_ISREG(found.st_mode) else None
-        return cls(take, name, size=size, close=(lambda: os.close(handle)) if owned else (lambda: None))
+        return cls(take, name, size=size, close=partial(os.close, handle) if owned else (lambda: None))
 
     @property
     def part(self) -> float | None:

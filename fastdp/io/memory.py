@@ -14,20 +14,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True, slots=True)
 class TableSource:
     """A table in memory."""
 
-    table: pa.Table
-    path: Path | None = None
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.table.schema
-
-    @property
-    def rows(self) -> int:
-        return int(self.table.num_rows)
+    def __init__(self, table: pa.Table, path: Path | None = None) -> None:
+        self.table, self.path = table, path
+        self.schema: pa.Schema = table.schema
+        self.rows = int(table.num_rows)
 
     def batches(self, columns: list[str], rows: int | None, encoded: list[str]) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         table = self.table.select(columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -34,12 +35,11 @@ class ParquetSource:
         with intact(self._owner, self._name):
             self._file = self._open(path)
             self.schema: pa.Schema = self._file.schema_arrow
-        self.rows: int = int(self._file.metadata.num_rows)
-
-    @property
-    def places(self) -> list[tuple[tuple[int, int], int]]:
         metadata = self._file.metadata
-        return [((0, group), metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)]
+        self.rows: int = int(metadata.num_rows)
+        self.places: list[tuple[tuple[int, int], int]] = [
+            ((0, group), metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)
+        ]
 
     def _open(self, path: Path, **options: Any) -> pq.ParquetFile:
         import pyarrow.parquet as pq
@@ -74,7 +74,7 @@ class ParquetSink(FileSink):
     def __init__(self, target: Target, schema: pa.Schema, plain: set[str], stated: pa.Schema | None = None) -> None:
         """``stated`` are the types that readers will see, where text is written from dictionaries."""
         self._stated = stated
-        super().__init__(target, lambda file: open_parquet(file, schema, plain, store_schema=stated is None))
+        super().__init__(target, partial(open_parquet, schema=schema, plain=plain, store_schema=stated is None))
 
     def _close(self, receipt: str) -> None:
         metadata = {METADATA_KEY: receipt}

@@ -42,7 +42,7 @@ class Target:
 
     def files(self) -> list[Path]:
         """What will be written."""
-        return [path for path in (self.path, self.receipt) if path is not None]
+        return [*filter(None, (self.path, self.receipt))]
 
 
 @contextlib.contextmanager
@@ -77,7 +77,7 @@ class FileSink(_WriterSink):
         self._writer: Any = None
         self._outputs = AtomicFiles(force=target.force, owner=target.owner)
         try:
-            file, *beside = [self._outputs.open(path) for path in target.files()]
+            file, *beside = map(self._outputs.open, target.files())
             self._receipts, self._file = beside, HashedFile(file)
             with writable(self._owner):
                 self._writer = open_writer(self._file.buffered)

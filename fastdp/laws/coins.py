@@ -105,10 +105,10 @@ def set_loss(truth: Coin, noise: Coin) -> AtomicLoss:
     return atomic(symmetric_pairs(p * (1 - q), q * (1 - p)))
 
 
-def two_coin_cost(one: Coin, other: Coin) -> float:
-    """The largest log-ratio of an outcome's probabilities between two coins, rounded up."""
-    a, b = one.exact, other.exact
-    return log_up(max(a / b, b / a, (1 - a) / (1 - b), (1 - b) / (1 - a)))
+def flip_cost(coin: Coin) -> float:
+    """The epsilon of one bit that is flipped when the coin says so, rounded up."""
+    flips = coin.exact
+    return log_up(max(flips / (1 - flips), (1 - flips) / flips))
 
 
 def log_up(ratio: Fraction) -> float:

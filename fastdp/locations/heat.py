@@ -20,7 +20,7 @@ from fastdp.locations.grid import Grid
 from fastdp.locations.mechanisms import channel_on
 from fastdp.mechanisms.base import Mechanism
 from fastdp.renamed import renamed
-from fastdp.typing import Matrix, Numbers
+from fastdp.typing import Matrix, Numbers, Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,7 +126,7 @@ def heat_map(
     *,
     method: str = "cv",
     max_iterations: int | None = None,
-    progress: bool | None = None,
+    progress: Progress | bool | None = None,
 ) -> HeatMap:
     """Estimate the map behind a mechanism's reports on ``grid``, as a :class:`HeatMap`.
 
@@ -152,7 +152,8 @@ def heat_map(
     max_iterations
         The number of steps of ``method="ibu"``.
     progress
-        Whether to show a progress bar; by default on a terminal, for long runs.
+        Called with the steps done and the most there can be. True or False shows a bar, or none; by default there is
+        one on a terminal, after two seconds.
 
     >>> import fastdp as fd
     >>> grid = Grid(x=(0, 3000), y=(0, 3000), cell=500)

@@ -117,14 +117,14 @@ class CityResult:
         }
 
 
-@renamed(told="progress")
+@renamed(told="callback", progress="callback")
 def lecture(
     data: str | os.PathLike[str] | None = None,
     *,
     cell: float = CELL,
     runs: int = 3,
     rng: Rng | None = None,
-    progress: Callable[[str], None] | None = None,
+    callback: Callable[[str], None] | None = None,
 ) -> list[CityResult]:
     """Both mechanisms on both cities, in squares of 3 x 3 km, with up to 10,000 check-ins of each.
 
@@ -141,7 +141,7 @@ def lecture(
         The number of runs, each with a sample and noise of its own.
     rng
         The source of noise.
-    progress
+    callback
         Called with a line of text at the start of each run.
     """
     runs = validation.positive_integer("lecture", "runs", runs)
@@ -149,11 +149,11 @@ def lecture(
     if folder is not None and not folder.is_dir():
         raise ParameterError("lecture: data must be a folder that exists; without it check-ins are synthetic")
     rng = rng if rng is not None else Rng()
-    return [_run_city(city, folder, cell, runs, rng, progress or (lambda _: None)) for city in CITIES]
+    return [_run_city(city, folder, cell, runs, rng, callback or (lambda _: None)) for city in CITIES]
 
 
 def _run_city(
-    city: City, folder: Path | None, cell: float, runs: int, rng: Rng, progress: Callable[[str], None]
+    city: City, folder: Path | None, cell: float, runs: int, rng: Rng, callback: Callable[[str], None]
 ) -> CityResult:
     half = SIDE / 2
     grid = Grid(x=(-half, half), y=(-half, half), cell=cell, origin=city.middle)
@@ -165,7 +165,7 @@ def _run_city(
     krr = KRR(epsilon=EPSILON_KRR, domain=grid.size)
     found, first = [], None
     for run in range(runs):
-        progress(f"{city.name}, run {run + 1} of {runs}")
+        callback(f"{city.name}, run {run + 1} of {runs}")
         chosen = np.random.default_rng([city.seed, run]).permutation(x.size)[:MOST]
         xs, ys = x[chosen], y[chosen]
         truth = grid.count(xs, ys)

@@ -258,10 +258,15 @@ def _is_hidden(part: PlanPart) -> bool:
 
 def _compose(parts: Iterable[PlanPart]) -> RecordPrivacy:
     """Sums of the columns' guarantees, metric ones apart."""
-    parts = tuple(parts)
-    metric = {part.name: part.privacy for part in parts if isinstance(part.privacy, MetricPrivacy)}
-    hidden = [part for part in parts if _is_hidden(part)]
-    guarantees = [part.privacy for part in hidden if part.privacy is not None]
+    metric: dict[str, MetricPrivacy] = {}
+    hidden: list[PlanPart] = []
+    guarantees: list[Privacy] = []
+    for part in parts:
+        if isinstance(part.privacy, MetricPrivacy):
+            metric[part.name] = part.privacy
+        elif part.privacy is not None:
+            hidden.append(part)
+            guarantees.append(part.privacy)
     has_sum = None not in [one.epsilon for one in guarantees] or not any(one.delta for one in guarantees)
     if has_sum:
         return RecordPrivacy(compose(guarantees, owner="Plan") if guarantees else None, metric)

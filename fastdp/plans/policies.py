@@ -84,14 +84,15 @@ class Policies:
         lowest = _read_nan(owner, given["nan"], bounds) if "nan" in given else None
         others = _read_others(owner, given["out_of_domain"], domain) if "out_of_domain" in given else None
         return cls(
-            nulls, label, lowest, others, domain, filled, _read_items(owner, given), Spelling.read(owner, given, domain)
-        )
+            nulls, label, lowest, others, domain, filled,
+            items="items" in given and validation.one_of(owner, "items", given["items"], ("one",)) == "one",
+            spelling=Spelling.read(owner, given, domain),
+        )  # fmt: skip
 
     @property
     def change_values(self) -> bool:
         """Whether some values are replaced before they are randomized."""
-        changed = (self.lowest, self.others, self.spelling)
-        return self.nulls in {"category", "value"} or any(one is not None for one in changed)
+        return self.nulls in {"category", "value"} or (self.lowest, self.others, self.spelling) != (None, None, None)
 
     @property
     def for_mechanism(self) -> Nulls:
@@ -180,10 +181,6 @@ class Policies:
             return pc.is_in(values, pa.array(labels, values.type))
         info = _limits(values.type)
         return pc.is_in(values, pa.array([label for label in labels if info.min <= label <= info.max], values.type))
-
-
-def _read_items(owner: str, given: Mapping[str, Any]) -> bool:
-    return "items" in given and validation.one_of(owner, "items", given["items"], ("one",)) == "one"
 
 
 def has_label(domain: Domain, label: object) -> bool:

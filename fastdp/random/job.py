@@ -43,13 +43,14 @@ class JobKey:
     16
     """
 
-    __slots__ = ("_generator", "_key", "_seeded")
+    __slots__ = ("_generator", "_id", "_key", "_seeded")
 
     def __init__(self, *, generator: str = CHACHA) -> None:
         self._set_up(secrets.token_bytes(KEY_BYTES), read_generator("JobKey: generator", generator), seeded=False)
 
     def _set_up(self, key: bytes, generator: str, *, seeded: bool) -> None:
         self._key, self._generator, self._seeded = key, generator, seeded
+        self._id = self.digest(b"id")[:8].hex()
 
     @classmethod
     def _of(cls, key: bytes, generator: str, *, seeded: bool) -> Self:
@@ -117,7 +118,7 @@ class JobKey:
     @property
     def id(self) -> str:
         """Its public name, of 16 digits, which tells nothing about it."""
-        return self.digest(b"id")[:8].hex()
+        return self._id
 
     @property
     def generator(self) -> str:
@@ -142,7 +143,7 @@ class JobKey:
             A keyed digest of the rows.
         """
         key = self.digest(b"task", context, struct.pack("<qq", *place), content)
-        return Rng._keyed(key, f"JobKey({self.id}).rng", seeded=self._seeded, generator=self._generator)
+        return Rng._keyed(key, f"JobKey({self._id}).rng", seeded=self._seeded, generator=self._generator)
 
     def digest(self, purpose: bytes, *parts: bytes) -> bytes:
         """32 pseudorandom bytes for a purpose and any parts, of which none can pass for another.

@@ -120,25 +120,27 @@ class Rng:
         tagged = label if isinstance(label, bytes) else str(label).encode("utf-8", "surrogatepass")
         tagged = type(label).__name__.encode() + b":" + tagged
         with self._lock:
-            self._rekey_after_fork()
+            if self._pid != os.getpid():
+                self._rekey_after_fork()
             if tagged not in self._children:
                 key = hashlib.blake2b(tagged, digest_size=KEY_BYTES, key=self._key, person=b"fastdp child").digest()
-                self._children[tagged] = Rng._keyed(
-                    key, f"{self._name}.child({label!r})", seeded=self._seeded, generator=self._generator
-                )
+                made = Rng.__new__(Rng)
+                made._set_up(key, f"{self._name}.child({label!r})", seeded=self._seeded, generator=self._generator)
+                self._children[tagged] = made
             return self._children[tagged]
 
     def reserve(self, count: int) -> Slots:
         """Take the next ``count`` slots; no other call of any thread or process gets them."""
         import numpy as np
 
-        generator = self.generator
+        generator = self._generator or process_generator()
         with self._lock:
             if self._busy:
                 raise UnsafeRngError("Rng: drawn from inside its own bookkeeping, by a signal handler; give it its own")
             self._busy = True
             try:
-                self._rekey_after_fork()
+                if self._pid != os.getpid():
+                    self._rekey_after_fork()
                 start = self._next
                 if start + count > SLOTS:
                     raise UnsafeRngError("Rng: this key has no slots left; use a child")
@@ -152,8 +154,6 @@ class Rng:
 
     def _rekey_after_fork(self) -> None:
         """In a forked process, leave the parent's key: its slots are the parent's to use."""
-        if self._pid == os.getpid():
-            return
         fresh = secrets.token_bytes(KEY_BYTES)
         self._key = hashlib.blake2b(fresh, digest_size=KEY_BYTES, key=self._key, person=b"fastdp fork").digest()
         self._words = None

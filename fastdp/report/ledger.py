@@ -30,7 +30,7 @@ def ledger_page(ledger: Ledger) -> str:
         paragraph(f"At most {ledger.stated} for one {visible_text(ledger.unit)}. Nothing that was spent comes back."),
         *[_raise_note(entry) for entry in raised],
         *_budget(ledger),
-        *_hindsight(ledger, entries),
+        *_hindsight(ledger),
         *_accounts(ledger),
         heading("Releases"),
         _releases(ledger, entries),
@@ -53,8 +53,8 @@ def _budget(ledger: Ledger) -> list[str]:
     return [*parts, bar(spent.delta, limit.delta, "of delta")] if spent.delta and limit.delta else parts
 
 
-def _hindsight(ledger: Ledger, entries: list[Entry]) -> list[str]:
-    words = describe_hindsight(entries, ledger, Mechanism.from_dict)
+def _hindsight(ledger: Ledger) -> list[str]:
+    words = describe_hindsight(ledger, Mechanism.from_dict)
     return [paragraph(f"{words[:1].upper()}{words[1:]}.")] if words else []
 
 

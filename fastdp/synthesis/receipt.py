@@ -46,7 +46,7 @@ class SynthesisReceipt:
             "generator": f"{self.generator}, {UNSAFE if self.unsafe else SAFE}",
             "plan": self.plan.to_dict(),
             "parts": [dict(part) for part in self.parts],
-            "versions": versions(),
+            "versions": dict(versions()),
             **({} if self.ledger is None else {"ledger": dict(self.ledger)}),
             **({} if self.rows is None else {"rows": self.rows}),
             **({} if self.output is None else {"output": dict(self.output)}),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -94,28 +95,29 @@ class Digester:
         return found.digest()
 
     def _add(self, found: hashlib.blake2b, name: str, column: pa.Array) -> None:
+        from fastdp.kernels.digest import BLOCK_WORDS
+
         kind, missing, body = _canonical(column)
-        about = f"{len(name.encode('utf-8', 'surrogatepass'))} {name} {kind} {len(column)}"
-        raws = [*([] if missing is None else [np.packbits(missing)]), *body]
-        about += "".join(f" {raw.nbytes}" for raw in raws)
-        text = about.encode("utf-8", "surrogatepass")
+        raws = body if missing is None else [np.packbits(missing), *body]
+        about = [len(name.encode("utf-8", "surrogatepass")), name, kind, len(column), *map(attrgetter("nbytes"), raws)]
+        text = " ".join(map(str, about)).encode("utf-8", "surrogatepass")
         found.update(struct.pack("<QB", len(text), missing is not None))
         found.update(text)
         for raw in raws:
-            self._update(found, raw)
+            whole = raw.nbytes // (4 * BLOCK_WORDS) * (4 * BLOCK_WORDS)
+            if whole:
+                found.update(self._sums(raw[:whole]))
+            found.update(raw[whole:].tobytes())
 
-    def _update(self, found: hashlib.blake2b, raw: np.ndarray) -> None:
+    def _sums(self, raw: np.ndarray) -> bytes:
+        """The sums of whole blocks."""
         from fastdp.kernels.digest import BLOCK_WORDS, SHIFTS, fill_nh
 
-        whole = raw.nbytes // (4 * BLOCK_WORDS) * (4 * BLOCK_WORDS)
-        if whole:
-            words = raw[:whole]
-            words = (words if words.ctypes.data % 4 == 0 else words.copy()).view(np.uint32)
-            words.setflags(write=False)
-            sums = np.empty(whole // (4 * BLOCK_WORDS) * SHIFTS, np.uint64)
-            fill_nh(words, self._words, sums)
-            found.update(sums.tobytes())
-        found.update(raw[whole:].tobytes())
+        words = (raw if raw.ctypes.data % 4 == 0 else raw.copy()).view(np.uint32)
+        words.setflags(write=False)
+        sums = np.empty(words.size // BLOCK_WORDS * SHIFTS, np.uint64)
+        fill_nh(words, self._words, sums)
+        return sums.tobytes()
 
 
 def _canonical(column: pa.Array) -> tuple[str, np.ndarray | None, list[np.ndarray]]:
@@ -139,8 +141,6 @@ def _canonical(column: pa.Array) -> tuple[str, np.ndarray | None, list[np.ndarra
     missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     if pa.types.is_null(kind):
         return "null", None, []
-    if pa.types.is_dictionary(kind) or _is_text(kind):
-        return _text(column, missing)
     if pa.types.is_boolean(kind):
         bits = np.unpackbits(_bytes_of(column, 1, 0, column.offset + len(column)), bitorder="little")
         bits = bits[column.offset : column.offset + len(column)]
@@ -154,6 +154,8 @@ def _canonical(column: pa.Array) -> tuple[str, np.ndarray | None, list[np.ndarra
             raw = (raw.reshape(len(column), width) * ~missing[:, None]).reshape(-1)
         name = f"decimal{8 * width} {kind.scale}" if pa.types.is_decimal(kind) else str(kind)  # whatever the precision
         return name, missing, [raw]
+    if pa.types.is_dictionary(kind) or _is_text(kind):
+        return _text(column, missing)
     if pa.types.is_struct(kind):
         return _nested("struct", missing, column.flatten())
     lengths = pc.list_value_length(column).fill_null(0).cast(pa.int64())
@@ -175,9 +177,8 @@ def _nested(
 def _is_text(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
-    of = pa.types
-    tests = (of.is_string, of.is_large_string, of.is_string_view, of.is_binary, of.is_large_binary, of.is_binary_view)
-    return any(test(kind) for test in tests)
+    layouts = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
+    return kind in layouts
 
 
 def _bytes_of(column: pa.Array, bits: int, start: int, count: int) -> np.ndarray:

@@ -77,8 +77,7 @@ class Tags:
         return Tags([*self, *other])
 
     def __iter__(self) -> Iterator[Tag]:
-        for _, variants in sorted(self._found.items()):
-            yield from (tag for _, tag in sorted(variants.items()))
+        return iter([variants[rows] for _, variants in sorted(self._found.items()) for rows in sorted(variants)])
 
     def __len__(self) -> int:
         return len(self._found)
@@ -86,7 +85,7 @@ class Tags:
     @property
     def versions(self) -> int:
         """How many independent draws of one row there are at the most: 1 unless places were dealt anew."""
-        return 1 + sum(len(variants) - 1 for variants in self._found.values())
+        return 1 + sum(map(len, self._found.values())) - len(self._found)
 
     @property
     def rows(self) -> int:

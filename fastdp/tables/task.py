@@ -37,8 +37,8 @@ def context_of(plan: Plan, key: JobKey) -> bytes:
 
     said = json.dumps(plan.to_dict(), sort_keys=True, ensure_ascii=False, default=str)
     core = "" if key.is_unsafe else source_digest()
-    parts = [str(FORMAT), key.generator, core, said]
-    return hashlib.blake2b(b"\0".join(part.encode("utf-8", "surrogatepass") for part in parts), digest_size=32).digest()
+    text = "\0".join([str(FORMAT), key.generator, core, said])
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).digest()
 
 
 class Task:

@@ -10,7 +10,7 @@ from scipy import optimize
 
 import fastdp as fd
 from fastdp.channels import DenseChannel, GeometricChannel, KRRChannel
-from fastdp.estimators import ibu
+from fastdp.estimators import estimate, ibu
 from fastdp.estimators.likelihood.problem import Problem
 from fastdp.estimators.likelihood.search import Run, StopRun, certificate
 from tests.estimators.cases import mean_log_likelihood, random_case, random_channel
@@ -355,6 +355,15 @@ class TestProgress:
         monkeypatch.setenv("TTY_COMPATIBLE", "1")
         ibu(random_dense(4, 6, 1), np.arange(1, 7), progress=progress)
         assert ("ibu" in capsys.readouterr().err) == shows
+
+    @pytest.mark.parametrize("rule", [None, "cv"])
+    def test_callback__is_called_with_what_is_done_and_the_most(self, capsys, rule):
+        seen: list[tuple[int, int | None]] = []
+        estimate(random_dense(4, 6, 1), np.arange(1, 7), regularize=rule, progress=lambda *both: seen.append(both))
+        assert seen
+        assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+        assert all(most is None or done <= most for done, most in seen)
+        assert not capsys.readouterr().err
 
 
 class TestGeneralised:

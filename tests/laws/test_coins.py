@@ -14,11 +14,11 @@ from fastdp.laws.coins import (
     SMALLEST_EPSILON,
     Coin,
     Odds,
+    flip_cost,
     flip_threshold,
     halves,
     log_up,
     resolvable_epsilon,
-    two_coin_cost,
 )
 from fastdp.laws.rate import Rate
 
@@ -48,11 +48,13 @@ def test_coin__must_be_able_to_fall_on_both_sides(threshold):
         Coin(threshold)
 
 
-def test_two_coin_cost__is_the_largest_log_ratio_of_all_four():
-    one, other = Coin(ONE // 4), Coin(ONE // 8)
-    assert two_coin_cost(one, other) == two_coin_cost(other, one)
+@pytest.mark.parametrize("heads", [4, 8, 1000])
+def test_flip_cost__is_the_log_ratio_of_both_sides(heads):
+    coin = Coin(ONE // heads)
+    assert flip_cost(coin) == flip_cost(coin.opposite)
     with mpmath.workdps(50):
-        assert 0 <= two_coin_cost(one, other) - mpmath.log(2) < 1e-15
+        exact = mpmath.log(mpmath.mpf(1 - coin.exact) / mpmath.mpf(coin.exact))
+        assert 0 <= flip_cost(coin) - exact < 1e-14
 
 
 @pytest.mark.parametrize("ratio", [Fraction(1), Fraction(ONE + 1, ONE), Fraction(10**30, 7)])

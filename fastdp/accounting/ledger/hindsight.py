@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -30,15 +30,17 @@ class Budget(Protocol):
     @property
     def limit(self) -> Total: ...
 
+    def entries(self) -> Sequence[Entry]: ...
+
     def curve(self, make: Make | None = None) -> PrivacyCurve: ...
 
 
-def describe_hindsight(entries: Iterable[Entry], ledger: Budget, make: Make) -> str:
+def describe_hindsight(ledger: Budget, make: Make) -> str:
     """What was spent, if all had been fixed beforehand: at the limit's delta, or at a millionth.
 
     Empty for a ledger without releases, or with too many for a quick answer.
     """
-    if not 0 < sum(entry.kind == "spend" for entry in entries) <= MOST_SHOWN:
+    if not 0 < sum(entry.kind == "spend" for entry in ledger.entries()) <= MOST_SHOWN:
         return ""
     delta = ledger.limit.delta / ATTO or 1e-6
     try:

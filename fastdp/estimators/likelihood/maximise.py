@@ -16,6 +16,7 @@ from fastdp.estimators.likelihood.second_order import run_interior, run_second_o
 from fastdp.estimators.likelihood.truncated_geometric import run_line
 from fastdp.estimators.result import Estimate
 from fastdp.kernels.products.simplex import fill_krr_likeliest
+from fastdp.typing import Progress
 
 METHODS = ("auto", "em", "nesterov", "second-order")
 MOST_EVALUATIONS = 100_000
@@ -65,7 +66,7 @@ def maximise(
     limit: int | None = None,
     method: str = "auto",
     callback: Callback | None = None,
-    progress: bool | None = None,
+    progress: Progress | bool | None = None,
 ) -> Estimate:
     """The likeliest distribution for a checked problem, from a start inside the simplex; it knows of no spread.
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fastdp.estimators.likelihood.problem import Problem
+from fastdp.typing import Progress
 
 Callback = Callable[[int, np.ndarray, float, float], Any]
 
@@ -38,7 +39,7 @@ class Run:
         tolerance: float,
         limit: int | None = None,
         callback: Callback | None = None,
-        progress: bool | None = None,
+        progress: Progress | bool | None = None,
     ) -> None:
         self.problem = problem
         self.tolerance, self.limit = tolerance, limit
@@ -60,7 +61,8 @@ class Run:
         if self._callback is not None:
             self._callback(self.evaluations, self.p, self.gap, self.likelihood)
         if self._bar.is_due:
-            self._bar.show(self._part_done(), f"step {self.evaluations:,}, gap {self.gap:.1e}")
+            text = f"step {self.evaluations:,}, gap {self.gap:.1e}"
+            self._bar.show(self._part_done(), text, self.evaluations, self.limit)
         if self.gap <= self.tolerance:
             raise StopRun
         return g, likelihood
@@ -99,10 +101,11 @@ class Run:
 
 
 class Bar:
-    """A bar of rich on standard error, once a run has taken long; nothing where nobody looks at it."""
+    """A bar of rich on standard error, once a run has taken long, or a function that is called instead."""
 
-    def __init__(self, progress: bool | None) -> None:
-        self.is_wanted = sys.stderr.isatty() if progress is None else progress
+    def __init__(self, progress: Progress | bool | None) -> None:
+        self._callback = None if progress is None or isinstance(progress, bool) else progress
+        self.is_wanted = sys.stderr.isatty() if progress is None else bool(progress)
         """Whether somebody may be watching."""
         self._started = time.monotonic()
         self._progress: Any = None
@@ -111,10 +114,14 @@ class Bar:
     @property
     def is_due(self) -> bool:
         """Whether the run has taken long enough, and is watched."""
-        return self.is_wanted and time.monotonic() - self._started > PATIENCE_SECONDS
+        has_waited = self._callback is not None or time.monotonic() - self._started > PATIENCE_SECONDS
+        return self.is_wanted and has_waited
 
-    def show(self, done: float, text: str) -> None:
-        """The part done, from 0 to 1, and what to say of it."""
+    def show(self, part: float, text: str, step: int, most: int | None) -> None:
+        """The part done, from 0 to 1, what to say of it, and the steps that this is of."""
+        if self._callback is not None:
+            self._callback(step, most)
+            return
         if self._progress is None:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -123,7 +130,7 @@ class Bar:
             self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
             self._progress.start()
             self._task = self._progress.add_task("", total=1.0)
-        self._progress.update(self._task, completed=min(1.0, max(0.0, done)), description=text)
+        self._progress.update(self._task, completed=min(1.0, max(0.0, part)), description=text)
 
     def close(self) -> None:
         if self._progress is not None:

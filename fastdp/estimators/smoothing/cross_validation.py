@@ -22,6 +22,7 @@ from fastdp.estimators.smoothing.candidates import STEPS, Candidate, Ladder, inv
 from fastdp.estimators.smoothing.map_prior import fading_blur, is_map, noise_variance, typical_steps
 from fastdp.estimators.smoothing.step_paths import CountRows
 from fastdp.estimators.smoothing.work import FOLDS, MOST_TRUTHS, Allowance, is_quick
+from fastdp.typing import Progress
 
 PATIENCE = 100
 """Steps to look ahead for a better score. As many again as the best so far took, if that is more."""
@@ -62,7 +63,11 @@ class Fit:
 
 
 def fit_held_out(
-    problem: Problem, shape: tuple[int, ...] | None, allowance: Allowance, limit: int | None, progress: bool | None
+    problem: Problem,
+    shape: tuple[int, ...] | None,
+    allowance: Allowance,
+    limit: int | None,
+    progress: Progress | bool | None,
 ) -> Fit:
     """The candidates that lose least under the truths that held-out reports find credible.
 
@@ -146,7 +151,8 @@ class _Search:
                 if score > self._best[kind][0]:
                     self._best[kind] = (score, candidate.number)
             if bar.is_due:
-                bar.show(0.5 * len(self.scores) / (2 * len(STEPS)), f"{kind}, {candidate.number:,}")
+                done, most = len(self.scores), 4 * len(STEPS)
+                bar.show(done / most, f"{kind}, {candidate.number:,}", done, most)
 
     def _goes_on(self, kind: str, step: int) -> bool:
         if kind == "sparse":

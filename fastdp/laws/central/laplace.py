@@ -45,10 +45,11 @@ class LaplaceLaw:
         residue, tails are rounded up, so moving outward a probability falls short by no more than the part that three
         units are of the smallest cell: the last one before the lower tail.
         """
-        smallest = math.exp(-float(self.rate.exact)) * 2.0 ** -(cells.TAIL_BITS + 1)
-        smallest *= -math.expm1(-float(self.rate.exact)) / 2 if self.rate.exact * 128 > 1 else 2.0**-9
+        rate = self.rate.exact
+        smallest = math.exp(-float(rate)) * 2.0 ** -(cells.TAIL_BITS + 1)
+        smallest *= -math.expm1(-float(rate)) / 2 if rate * 128 > 1 else 2.0**-9
         shortfall = Fraction(8 / smallest) / 2**cells.RESIDUE_BITS
-        return rounding.float_up(steps * self.rate.exact + shortfall)
+        return rounding.float_up(steps * rate + shortfall)
 
     def loss(self, steps: int) -> GeometricLoss:
         """The privacy loss of one shift by ``steps``.

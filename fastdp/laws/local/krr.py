@@ -67,8 +67,9 @@ class KRRLaw:
         One value's probability is short of its share by at most three units of 2**-128, and keep is never above its
         ideal, so the ratio exceeds the ideal by at most the part that four units are of q.
         """
-        excess = Fraction(4 * self.k, 1 << 126) * (1 + Fraction(math.ceil(math.exp(float(self.rate.exact)))))
-        return rounding.float_up(self.rate.exact + excess)
+        rate = self.rate.exact
+        excess = Fraction(4 * self.k, 1 << 126) * (1 + Fraction(math.ceil(math.exp(float(rate)))))
+        return rounding.float_up(rate + excess)
 
     def pairs(self) -> list[Pair]:
         """The probabilities of reports of two different values."""

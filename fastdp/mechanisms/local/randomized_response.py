@@ -16,7 +16,7 @@ from fastdp.columns.numeric import Nulls
 from fastdp.engine.runner import working_memory
 from fastdp.errors import ParameterError
 from fastdp.kernels.local.randomized_response import flip_bits, flip_bytes
-from fastdp.laws.coins import BITS, Coin, flip_loss, flip_threshold, resolvable_epsilon, two_coin_cost
+from fastdp.laws.coins import BITS, Coin, flip_cost, flip_loss, flip_threshold, resolvable_epsilon
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
 from fastdp.mechanisms.annotations import UNSET, OptionalNumber, computed, frozen, gives_values
@@ -71,8 +71,8 @@ class RandomizedResponse(FlippedBits, CategoryReports):
             coin = Coin(flip_threshold(Rate.below(Fraction(epsilon))))
         else:
             coin = _flipping(owner, self.flip)
-            epsilon = derived(resolvable_epsilon(owner, _cost(coin)))
-        set_fields(self, epsilon=epsilon, _noise=coin, _cost=_cost(coin))
+            epsilon = derived(resolvable_epsilon(owner, flip_cost(coin)))
+        set_fields(self, epsilon=epsilon, _noise=coin, _cost=flip_cost(coin))
 
     @classmethod
     def two_coins(cls) -> RandomizedResponse:
@@ -154,10 +154,6 @@ def _flipping(owner: str, flip: Any) -> Coin:
     if not flip < 0.5:
         raise ParameterError(f"{owner}: flip must be below 1/2, got {flip!r}")
     return Coin(math.ceil(Fraction(flip) * (1 << BITS)))
-
-
-def _cost(coin: Coin) -> float:
-    return two_coin_cost(coin, coin.opposite)
 
 
 def _count_trues(piece: Truths) -> int:

@@ -12,18 +12,21 @@ from fastdp.errors import FastDPError, ParameterError
 from fastdp.hierarchies.hierarchy import Hierarchy
 
 PARQUET = (".parquet", ".pq")
+NAMING = {"domain_file", "hierarchy_file", "domain_column"}
+"""Keys that name a file, or a column of one."""
 
 
 def with_files(columns: Any, folder: Path) -> Any:
     """Entries with ``domain`` for ``domain_file``, ``labels`` for ``hierarchy_file``: receipts then need no files."""
     if not isinstance(columns, Mapping):
         return columns
-    return {name: _with_files(name, entry, folder) for name, entry in columns.items()}
+    return {
+        name: _with_files(name, entry, folder) if isinstance(entry, Mapping) and NAMING & entry.keys() else entry
+        for name, entry in columns.items()
+    }
 
 
-def _with_files(column: str, entry: Any, folder: Path) -> Any:
-    if not isinstance(entry, Mapping) or not {"domain_file", "hierarchy_file", "domain_column"} & entry.keys():
-        return entry
+def _with_files(column: str, entry: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     owner, read = f"Plan: column {column!r}", dict(entry)
     if "domain_file" in read:
         if "domain" in read:

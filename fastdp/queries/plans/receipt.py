@@ -40,7 +40,7 @@ class ReleaseReceipt:
             "generator": f"{self.generator}, {UNSAFE if self.unsafe else SAFE}",
             "plan": self.plan.to_dict(),
             "parts": [dict(part) for part in self.parts],
-            "versions": versions(),
+            "versions": dict(versions()),
             **({} if self.ledger is None else {"ledger": dict(self.ledger)}),
             **({} if self.output is None else {"output": dict(self.output)}),
         }

@@ -106,7 +106,7 @@ def fit(
     empty: Mapping[Columns, np.ndarray] | None = None,
     max_iterations: int = 1000,
     tolerance: float = 1e-4,
-    progress: Callable[[int, float], None] | None = None,
+    callback: Callable[[int, float], None] | None = None,
 ) -> Model:
     """The model with the least sum of squares over the measurements, each by its noise.
 
@@ -123,7 +123,7 @@ def fit(
                 potentials[number] += mask
     else:
         potentials = start.potentials(tree, masks)
-    tables = _descend(_Problem(tree, merged, rows, masks), potentials, max_iterations, tolerance, progress)
+    tables = _descend(_Problem(tree, merged, rows, masks), potentials, max_iterations, tolerance, callback)
     return Model(tree, tables, rows)
 
 
@@ -141,7 +141,7 @@ def _masks(tree: Tree, empty: Mapping[Columns, np.ndarray]) -> list[np.ndarray |
 
 def _descend(
     problem: _Problem, potentials: list[np.ndarray], max_iterations: int, tolerance: float,
-    progress: Callable[[int, float], None] | None,
+    callback: Callable[[int, float], None] | None,
 ) -> list[np.ndarray]:  # fmt: skip
     """Tseng's accelerated descent with the entropy of the model as its distance; restarted when it overshoots."""
     tables, level = infer(problem.tree, potentials)
@@ -179,8 +179,8 @@ def _descend(
         round_number += 1
         rate *= 1.25
         history.append(loss)
-        if progress is not None:
-            progress(iteration + 1, loss)
+        if callback is not None:
+            callback(iteration + 1, loss)
         if len(history) > SPAN and history[-1 - SPAN] - loss <= tolerance * max(loss, 1.0):
             break
     return average

@@ -39,13 +39,14 @@ class Columns:
         """The schema of batches, which may hold in dictionaries what the schema has as text."""
         entries = [plan.columns[name] for name in self.schema.names if name in plan.columns]
         self.parts: list[PlanPart] = [*entries, *plan.groups]
-        kept = {entry.name for entry in entries if entry.action == "keep"}
         self.plain = {
             name
-            for name, kind in types.items()
-            if name not in kept and (pa.types.is_floating(kind) or pa.types.is_fixed_size_binary(kind))
+            for part in self.parts
+            if part.action != "keep"
+            for name in part.columns
+            if pa.types.is_floating(types[name]) or pa.types.is_fixed_size_binary(types[name])
         }
-        self._keys = self._read_keys()
+        self._keys, self._dropping = self._read_keys(), plan.dropping
         self.labelled = [name for part in self.parts for name in part.labelled]
         self.randomized = [name for part in self.parts if part.mechanism is not None for name in part.columns]
 
@@ -62,10 +63,11 @@ class Columns:
 
         if part.action == "drop":
             return {}
-        kinds = [self._type_of(name) for name in part.columns]
+        kinds = list(map(self._type_of, part.columns))
         if part.action == "keep":
             return {part.name: kept_type(self._owner, part.name, *kinds)}
-        if part.rewrite is not None:
+        if part.mechanism is None:
+            assert part.rewrite is not None
             return {part.name: part.rewrite.result_type(f"{self._owner}: {part.title}", *kinds)}
         try:
             return dict(zip(part.columns, part.result_types(kinds), strict=True))
@@ -78,7 +80,7 @@ class Columns:
         return {
             part.name: part.rewrite.key(f"{self._owner}: {part.title}", folder)
             for part in self.parts
-            if isinstance(part.rewrite, Pseudonym)
+            if part.mechanism is None and isinstance(part.rewrite, Pseudonym)
         }
 
     def _rewrite(self, part: PlanPart, values: pa.Array) -> pa.Array:
@@ -105,7 +107,7 @@ class Columns:
             if name in self.plan.columns and pa.types.is_string(self.schema.field(name).type):
                 part = self.plan.columns[name]
                 (kinds[name],) = part.result_types([pa.dictionary(pa.int32(), pa.string())])
-        if not any(pa.types.is_dictionary(kind) for kind in kinds.values()):
+        if not any(map(pa.types.is_dictionary, kinds.values())):
             return False
         self.stated = pa.schema([pa.field(field.name, kinds.get(field.name, field.type)) for field in self.schema])
         return True
@@ -116,11 +118,11 @@ class Columns:
 
         results: dict[str, pa.Array] = {}
         for part in self.parts:
-            values = [batch.column(name) for name in part.columns]
+            values = list(map(batch.column, part.columns))
             if part.action == "keep":
                 results[part.name] = keep(self._owner, part.name, *values, copy=copy)
                 continue
-            if part.rewrite is not None:
+            if part.mechanism is None:
                 results[part.name] = self._rewrite(part, keep(self._owner, part.name, *values, copy=False))
                 continue
             try:
@@ -132,7 +134,7 @@ class Columns:
             for name, kind in zip(self.stated.names, self.stated.types, strict=True)
         ]
         made = pa.RecordBatch.from_arrays(fitting, schema=self.stated)
-        return drop_rows(made, batch, self.plan.dropping)
+        return drop_rows(made, batch, self._dropping)
 
 
 def withheld(owner: str, part: PlanPart, error: Exception) -> FastDPError:

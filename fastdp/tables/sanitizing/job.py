@@ -7,6 +7,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fastdp import validation
@@ -20,7 +21,6 @@ from fastdp.io.open import open_source
 from fastdp.io.outputs import Output
 from fastdp.io.parquet import ParquetSource
 from fastdp.io.sinks import Sink
-from fastdp.plans.guarantee import describe_guarantee
 from fastdp.plans.plan import Plan
 from fastdp.plans.text_types import text_types, unbounded
 from fastdp.random.job import JobKey
@@ -32,7 +32,6 @@ from fastdp.tables.sanitizing.pipeline import Pipeline
 from fastdp.tables.sanitizing.receipt import Receipt
 from fastdp.tables.sanitizing.shuffle import ShuffledSink
 from fastdp.tables.sanitizing.struct_fields import by_field
-from fastdp.tables.tags import Tags
 from fastdp.tables.task import Task
 from fastdp.typing import TableSource
 
@@ -76,7 +75,6 @@ class Job:
         self.schema = self.columns.schema
         self._paid: Spending | None = None
         self._expected: str | None = None
-        self._guarantee: dict[str, Any] | None = None
         rows = "an unknown number of" if self.source.rows is None else f"{self.source.rows:,}"
         log.info("reading %s: %s, %s rows", self.source.path or "a table or stream", type(self.source).__name__, rows)
         for part in plan.parts:
@@ -104,7 +102,7 @@ class Job:
         """
         charged = ledger is not None or self.plan.ledger is not None
         root = self._read_root(key) if repeatable and charged else None
-        stated = once(self.plan, self.source, key, root)
+        stated = once(self.plan, self.source, key, root) if charged else {}
         may_repeat = root is not None and not key.is_unsafe
         self._paid = pay(
             ledger, self.plan, self.source, stated, output, name=name, records=records, may_repeat=may_repeat
@@ -122,8 +120,11 @@ class Job:
 
     def _chunks(self, names: list[str] | None = None) -> Iterator[list[Chunk]]:
         """The rows of these columns, by default all that are released, in the chunks of their places."""
-        names = self.schema.names if names is None else names
-        labelled = [name for name in self.columns.labelled if name in names]
+        labelled = self.columns.labelled
+        if names is None:
+            names = self.schema.names
+        else:
+            labelled = [name for name in labelled if name in names]
         batches = self.source.batches(names, self._rows, labelled)
         places = self.source.places if isinstance(self.source, Placed) else None
         return rechunk(batches, ((WHOLE, None),) if places is None else places)
@@ -134,10 +135,17 @@ class Job:
         stated = None
         if output.kind == "parquet" and not self._shuffle and isinstance(self.source, ParquetSource):
             stated = self.columns.stated if self.columns.state_dictionaries() else None
-        sink = output.open(self.schema, self.columns.plain, self._receipt(None, key), dictionaries=stated)
-        return self.run(sink, key, progress, output)
+        about = self._about(key)
+        sink = output.open(self.schema, self.columns.plain, about, dictionaries=stated)
+        return self._run(sink, key, about, progress, output)
 
-    def run(self, sink: Sink, key: JobKey, progress: Progress | None = None, output: Output | None = None) -> Receipt:
+    def run(self, sink: Sink, key: JobKey, progress: Progress | None = None) -> Receipt:
+        """Everything from the source to the sink, which is left without a trace if anything fails."""
+        return self._run(sink, key, self._about(key), progress)
+
+    def _run(
+        self, sink: Sink, key: JobKey, about: Receipt, progress: Progress | None, output: Output | None = None
+    ) -> Receipt:
         """Everything from the source to the sink, which is left without a trace if anything fails."""
         import pyarrow as pa
 
@@ -170,8 +178,8 @@ class Job:
                 raise InputChangedError(
                     f"{self._owner}: the input is not what it was when it was paid for; nothing was released"
                 )
-            log.info("%s rows sanitized; seconds busy: %s", f"{seen:,}", pipeline.busy)
-            receipt = sink.finish(self._receipt(rows, key, task.tags))
+            log.info("%s rows sanitized; seconds busy: %s", f"{seen:,}", pipeline)
+            receipt = sink.finish(replace(about, rows=rows, tags=task.tags))
             assert isinstance(receipt, Receipt)
             log.info("complete, flushed and in place")
         except BaseException:
@@ -183,16 +191,13 @@ class Job:
             _warn_of_order(watches)
         return receipt
 
-    def _receipt(self, rows: int | None, key: JobKey, tags: Tags | None = None) -> Receipt:
+    def _about(self, key: JobKey) -> Receipt:
+        """The receipt, as far as it is known before a row was read."""
         stamp = None if self._paid is None else self._paid.stamp
-        self._guarantee = self._guarantee or describe_guarantee(self.plan)
         path = self.source.path
         name = "standard input or a table in memory" if path is None else path.name
         about = {"name": name, "rows": self.source.rows, "columns": len(self.source.schema.names)}
-        return Receipt.of(
-            self.plan, rows, key, shuffled=self._shuffle, ledger=stamp, source=about, guarantee=self._guarantee,
-            tags=tags,
-        )  # fmt: skip
+        return Receipt.of(self.plan, None, key, shuffled=self._shuffle, ledger=stamp, source=about)
 
 
 def _warn_of_order(watches: dict[str, OrderWatch]) -> None:

@@ -30,24 +30,21 @@ class OrderWatch:
 
     def add(self, values: pa.Array) -> None:
         """Take the next batch into account; a batch that cannot be compared counts as unsorted."""
-        if not (self._rising or self._falling) or not len(values):
-            return
-        self._rows += len(values)
-        self._compare(values[:GLANCE])
-        if (self._rising or self._falling) and len(values) > GLANCE:
-            self._compare(values[GLANCE - 1 :])
-
-    def _compare(self, values: pa.Array) -> None:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        try:
-            values = decode(values).drop_null()
-            if self._last is not None:
-                values = pa.concat_arrays([self._last, values])
-            before, after = values[:-1], values[1:]
-            self._rising = self._rising and pc.all(pc.less_equal(before, after), min_count=0).as_py()
-            self._falling = self._falling and pc.all(pc.greater_equal(before, after), min_count=0).as_py()
-            self._last = values[-1:]
-        except pa.ArrowException:
-            self._rising = self._falling = False
+        if not (self._rising or self._falling) or not len(values):
+            return
+        self._rows += len(values)
+        for part in (values[:GLANCE], values[GLANCE:]):
+            if not (self._rising or self._falling) or not len(part):
+                return
+            try:
+                own = decode(part).drop_null()
+                joined = own if self._last is None else pa.concat_arrays([self._last, own])
+                before, after = joined[:-1], joined[1:]
+                self._rising = self._rising and pc.all(pc.less_equal(before, after), min_count=0).as_py()
+                self._falling = self._falling and pc.all(pc.greater_equal(before, after), min_count=0).as_py()
+                self._last = joined[-1:]
+            except pa.ArrowException:
+                self._rising = self._falling = False

@@ -29,9 +29,8 @@ class Pipeline:
         self._failure: BaseException | None = None
         self._seconds = {"read": 0.0, "work": 0.0, "write": 0.0}
 
-    @property
-    def busy(self) -> str:
-        """What each stage took, without waiting for the others."""
+    def __str__(self) -> str:
+        """The seconds that each stage took, without waiting for the others."""
         return "read {read:.2f}, work {work:.2f}, write {write:.2f}".format_map(self._seconds)
 
     def run(

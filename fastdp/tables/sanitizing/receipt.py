@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import json
 import platform
 from collections.abc import Mapping
@@ -42,8 +43,6 @@ class Receipt:
     source: Mapping[str, Any] | None = None
     """The input's name, rows and columns; never its size in bytes, which depends on values where it is compressed."""
 
-    guarantee: Mapping[str, Any] | None = None
-    """What the plan promises, where it has been described already."""
     key: str | None = None
     """The public id of the job's key."""
     tags: Tags | None = None
@@ -59,12 +58,10 @@ class Receipt:
         shuffled: bool = False,
         ledger: Mapping[str, Any] | None = None,
         source: Mapping[str, Any] | None = None,
-        guarantee: Mapping[str, Any] | None = None,
         tags: Tags | None = None,
     ) -> Receipt:
         return cls(
-            plan, rows, key.is_unsafe, key.generator, shuffled, ledger, source=source, guarantee=guarantee, key=key.id,
-            tags=tags,
+            plan, rows, key.is_unsafe, key.generator, shuffled, ledger, source=source, key=key.id, tags=tags
         )  # fmt: skip
 
     def __add__(self, other: Receipt) -> Receipt:
@@ -92,6 +89,12 @@ class Receipt:
         return replace(self, rows=self.rows if both else self.rows + other.rows, tags=self.tags + other.tags)
 
     @property
+    def guarantee(self) -> Mapping[str, Any]:
+        """What the plan promises, for a record and for every column."""
+        stated: Mapping[str, Any] = self.to_dict()["guarantee"]
+        return stated
+
+    @property
     def privacy(self) -> RecordPrivacy:
         """The guarantee of its plan."""
         return self.plan.privacy
@@ -111,10 +114,10 @@ class Receipt:
             "format": 1,
             "rows": self.rows,
             "order": SHUFFLED if self.shuffled else IN_ORDER,
-            "guarantee": self.guarantee or describe_guarantee(self.plan),
+            "guarantee": describe_guarantee(self.plan),
             "generator": f"{self.generator}, {UNSAFE if self.unsafe else SAFE}",
             "plan": self.plan.to_dict(),
-            "versions": versions(),
+            "versions": dict(versions()),
             **({} if self.key is None else {"job": {"key": self.key, **tags}}),
             **({} if self.ledger is None else {"ledger": dict(self.ledger)}),
         }
@@ -151,7 +154,8 @@ class Receipt:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
 
 
-def versions() -> dict[str, str]:
+@functools.cache
+def versions() -> Mapping[str, str]:
     """What made the release."""
     from importlib.metadata import version
 
