@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,44 +17,15 @@ from fastdp import rounding
 from fastdp.columns.arrow import blank_nulls, decode, plain_type
 from fastdp.errors import ParameterError, SchemaError
 from fastdp.privacy import MetricPrivacy
+from fastdp.units.arrow_steps import MOST, integers_of, limits_of, nanoseconds_of, stored, wider_types
+from fastdp.units.durations import DAY, SECOND, largest_unit, parse_duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 Kind = Literal["date", "timestamp", "time", "duration", "decimal"]
-SECOND = 10**9
-DAY = 86_400 * SECOND
-UNITS = {
-    "nanosecond": 1, "ns": 1, "microsecond": 1000, "us": 1000, "millisecond": 10**6, "ms": 10**6,
-    "second": SECOND, "sec": SECOND, "s": SECOND, "minute": 60 * SECOND, "min": 60 * SECOND,
-    "hour": 3600 * SECOND, "h": 3600 * SECOND, "day": DAY, "d": DAY, "week": 7 * DAY,
-}  # fmt: skip
-"""Nanoseconds of the words for durations."""
-_ARROW_UNITS = {"s": SECOND, "ms": 10**6, "us": 1000, "ns": 1}
-_WORDS = re.compile(r"\s*(\d+(?:\.\d+)?)?\s*([a-z]+?)(s?)\s*")
-_NAMES = (("day", DAY), ("hour", 3600 * SECOND), ("minute", 60 * SECOND), ("second", SECOND), ("millisecond", 10**6),
-          ("microsecond", 1000), ("nanosecond", 1))  # fmt: skip
-MOST = 2**62
-"""The largest number of steps: a value further out counts as this one."""
 EPOCH = dt.date(1970, 1, 1)
-
-
-def parse_duration(owner: str, name: str, text: object) -> int:
-    """A duration > 0 in nanoseconds.
-
-    >>> parse_duration("Plan", "unit", "7 days") // DAY, parse_duration("Plan", "unit", "1.5 hours") // SECOND
-    (7, 5400)
-    """
-    found = _WORDS.fullmatch(text) if isinstance(text, str) and len(text) < 40 else None
-    size = None
-    if found is not None:
-        size = UNITS.get(found[2] + found[3]) or UNITS.get(found[2])
-    if found is None or size is None:
-        raise ParameterError(f"{owner}: {name} must be a duration such as 'day', '7 days' or '90 s'")
-    length = Fraction(found[1] or "1") * size
-    if length.denominator != 1 or length < 1:
-        raise ParameterError(f"{owner}: {name} must be a whole number of nanoseconds, at least one")
-    return int(length)
 
 
 def parse_moment(text: object) -> dt.date | dt.datetime | dt.time | None:
@@ -133,7 +103,7 @@ class Ticks:
         Rounding to the step may add a step to the distance of two values.
         """
         count = Fraction(privacy.distance)
-        size = Fraction(1) if self.kind == "decimal" else Fraction(_largest_unit(float(count * self.step))[1])
+        size = Fraction(1) if self.kind == "decimal" else Fraction(largest_unit(float(count * self.step))[1])
         rounds = Fraction(privacy.rounding) + (self.kind != "date" or self.step != DAY)
         return replace(
             privacy,
@@ -165,7 +135,7 @@ class Ticks:
         size = float(Fraction(count) * self.step)
         if self.kind == "decimal":
             return f"{size:,.12g}"
-        name, unit = _largest_unit(size)
+        name, unit = largest_unit(size)
         length = f"{size / unit:,.4g}" if abs(size / unit) < 1e4 else f"{size / unit:,.0f}"
         return f"{length} {name}" + ("" if length == "1" else "s")
 
@@ -208,16 +178,16 @@ class Ticks:
                 f"2026-01-01T00:00:00{'Z' if plain.tz is not None else ''}"
             )
         times, parts = self._ratio(owner, plain)
-        low, high = _limits(plain)
+        low, high = limits_of(plain)
         if bounds is not None and not all(low <= bound * parts // times <= high for bound in bounds):
             raise SchemaError(
                 f"{owner}: arrow type {plain} cannot hold the declared bounds; convert it to a wider type"
             )
         if reach is None or bounds is None:
             return plain
-        for wide in _wider(plain):
+        for wide in wider_types(plain):
             times, parts = self._ratio(owner, wide)
-            low, high = _limits(wide)
+            low, high = limits_of(wide)
             if low <= (bounds[0] - reach) * parts // times and (bounds[1] + reach) * parts // times <= high:
                 return wide
         raise SchemaError(
@@ -235,7 +205,7 @@ class Ticks:
 
     def _ratio(self, owner: str, kind: pa.DataType) -> tuple[int, int]:
         """How many steps one unit of the column is, as (times, parts): one of the two is 1."""
-        ratio = _unit(kind) / self.step
+        ratio = nanoseconds_of(kind) / self.step
         if 1 not in (ratio.numerator, ratio.denominator):
             raise SchemaError(f"{owner}: a step of {self.words(1)} does not fit arrow type {kind}; choose another step")
         return ratio.numerator, ratio.denominator
@@ -246,7 +216,7 @@ class Ticks:
 
         plain = decode(array)
         times, parts = self._ratio(owner, plain.type)
-        values = _integers(plain)
+        values = integers_of(plain)
         ticks = (
             np.floor_divide(values, parts) if parts > 1 else np.clip(values, -(MOST // times), MOST // times) * times
         )
@@ -259,7 +229,7 @@ class Ticks:
         import pyarrow as pa
 
         times, parts = self._ratio(owner, kind)
-        low, high = _limits(kind)
+        low, high = limits_of(kind)
         values = np.zeros(len(ticks), np.int64)
         values[:] = ticks.fill_null(0).to_numpy(zero_copy_only=False)
         if parts > 1:
@@ -267,91 +237,12 @@ class Ticks:
         else:
             values = np.clip(np.floor_divide(values, times), low, high)
         validity = blank_nulls(ticks, values)
-        return pa.Array.from_buffers(kind, len(ticks), [validity, pa.py_buffer(_raw(values, kind))])
-
-
-def _largest_unit(size: float) -> tuple[str, int]:
-    """The largest unit that is not longer than so many nanoseconds."""
-    return next((one for one in _NAMES if abs(size) >= one[1]), _NAMES[-1])
+        return pa.Array.from_buffers(kind, len(ticks), [validity, pa.py_buffer(stored(values, kind))])
 
 
 ARTICLES = {"date": "a date", "timestamp": "a date with a time", "time": "a time", "duration": "a number of steps",
             "decimal": "a number"}  # fmt: skip
 PLURALS = {"date": "dates", "timestamp": "timestamps", "time": "times", "duration": "durations", "decimal": "decimals"}
-
-
-def _unit(kind: pa.DataType) -> Fraction:
-    """What one of the integers behind a column stands for."""
-    import pyarrow as pa
-
-    if pa.types.is_decimal(kind):
-        scale = int(kind.scale)
-        return Fraction(1, 10**scale) if scale >= 0 else Fraction(10**-scale)
-    if pa.types.is_date32(kind):
-        return Fraction(DAY)
-    return Fraction(10**6 if pa.types.is_date64(kind) else _ARROW_UNITS[kind.unit])
-
-
-def _wider(kind: pa.DataType) -> Iterator[pa.DataType]:
-    """The type itself, and those that hold more of the same kind."""
-    import pyarrow as pa
-
-    yield kind
-    if pa.types.is_decimal(kind):
-        widths = [(9, getattr(pa, "decimal32", None)), (18, getattr(pa, "decimal64", None)), (38, pa.decimal128)]
-        for most, make in widths if kind.bit_width < 256 else [(76, pa.decimal256)]:
-            if make is not None and most > kind.precision and make(most, 0).bit_width >= kind.bit_width:
-                yield from (make(digits, kind.scale) for digits in range(kind.precision + 1, most + 1))
-    elif pa.types.is_date32(kind):
-        yield pa.date64()
-    elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        for unit in ("us", "ms", "s"):
-            if _ARROW_UNITS[unit] > _ARROW_UNITS[kind.unit]:
-                yield pa.timestamp(unit, kind.tz) if pa.types.is_timestamp(kind) else pa.duration(unit)
-
-
-def _limits(kind: pa.DataType) -> tuple[int, int]:
-    """The smallest and the largest integer that a column may hold; decimals beyond 18 digits are cut there."""
-    import pyarrow as pa
-
-    if pa.types.is_decimal(kind):
-        most = min(10**kind.precision - 1, MOST)
-        return -most, most
-    if pa.types.is_time(kind):
-        return 0, DAY // _ARROW_UNITS[kind.unit] - 1
-    if kind.bit_width == 32:
-        return -(2**31), 2**31 - 1
-    if pa.types.is_date64(kind):
-        return -(2**62) // 86_400_000 * 86_400_000, 2**62 // 86_400_000 * 86_400_000
-    return -(2**63) + 1, 2**63 - 1
-
-
-def _integers(array: pa.Array) -> np.ndarray:
-    """The integers behind a plain column as int64, of decimals the nearest that fits; anything under nulls."""
-    import pyarrow as pa
-
-    width = array.type.bit_width // 8
-    buffer = array.buffers()[1]
-    if buffer is None or not len(array):
-        return np.zeros(len(array), np.int64)
-    if width <= 8:
-        return np.frombuffer(buffer, f"<i{width}", len(array), array.offset * width).astype(np.int64)
-    assert pa.types.is_decimal(array.type)
-    limbs = np.frombuffer(buffer, "<i8", len(array) * width // 8, array.offset * width).reshape(len(array), width // 8)
-    low = limbs[:, 0].copy()
-    fits = (limbs[:, 1:] == (low >> 63)[:, None]).all(axis=1)
-    return np.where(fits, low, np.where(limbs[:, -1] < 0, -MOST, MOST))
-
-
-def _raw(values: np.ndarray, kind: pa.DataType) -> np.ndarray:
-    """The bytes of a column of these integers."""
-    width = kind.bit_width // 8
-    if width <= 8:
-        return values.astype(f"<i{width}")
-    limbs = np.empty((values.size, width // 8), "<i8")
-    limbs[:, 0] = values
-    limbs[:, 1:] = (values >> 63)[:, None]
-    return limbs
 
 
 def declare(owner: str, bounds: Any, step: object) -> Ticks | None:

@@ -53,7 +53,7 @@ def test_flip_cost__is_the_log_ratio_of_both_sides(heads):
     coin = Coin(ONE // heads)
     assert flip_cost(coin) == flip_cost(coin.opposite)
     with mpmath.workdps(50):
-        exact = mpmath.log(mpmath.mpf(1 - coin.exact) / mpmath.mpf(coin.exact))
+        exact = mpmath.log(mpmath.mpf(ONE - coin.threshold) / coin.threshold)
         assert 0 <= flip_cost(coin) - exact < 1e-14
 
 

@@ -12,7 +12,9 @@ import pytest
 
 import fastdp as fd
 from fastdp.privacy import MetricPrivacy
-from fastdp.units.ticks import DAY, MOST, SECOND, Ticks, declare, parse_duration, parse_moment
+from fastdp.units.arrow_steps import MOST
+from fastdp.units.durations import DAY, SECOND, parse_duration
+from fastdp.units.ticks import Ticks, declare, parse_moment
 
 DATES = [dt.date(1990, 5, 1), None, dt.date(1950, 1, 2), dt.date(1970, 1, 1)]
 MOMENTS = [dt.datetime(2026, 1, 1, 3, 4, 5), None, dt.datetime(1969, 12, 31, 23, 59, 59)]

@@ -17,7 +17,7 @@ from fastdp.laws.cell_tables import LARGEST_SCALE
 from fastdp.laws.central.laplace import LaplaceLaw
 from fastdp.laws.rate import Rate
 from fastdp.mechanisms.base import Mechanism, set_fields
-from fastdp.mechanisms.central.additive import check_rate, choose_granularity
+from fastdp.mechanisms.central.parameters import check_rate, choose_granularity
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
 from fastdp.typing import Column

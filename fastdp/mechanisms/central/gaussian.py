@@ -20,7 +20,8 @@ from fastdp.mechanisms.annotations import (
     OptionalPair,
     frozen,
 )
-from fastdp.mechanisms.central.additive import FloatNoise, GaussianNoise, choose_granularity
+from fastdp.mechanisms.central.additive import FloatNoise, GaussianNoise
+from fastdp.mechanisms.central.parameters import choose_granularity
 
 
 @frozen()

@@ -14,8 +14,9 @@ from fastdp.laws.central.placement import Boundary
 from fastdp.laws.rate import Rate
 from fastdp.mechanisms.annotations import ONE, UNSET, OptionalAmount, OptionalIntegers, WholeAmount, frozen
 from fastdp.mechanisms.base import set_fields
-from fastdp.mechanisms.central.additive import LaplaceNoise, PureParameters, check_rate
+from fastdp.mechanisms.central.additive import LaplaceNoise
 from fastdp.mechanisms.central.integers import IntegerNoise
+from fastdp.mechanisms.central.parameters import PureParameters, check_rate
 from fastdp.validation import PerRecord
 
 

@@ -16,7 +16,7 @@ from fastdp.errors import DomainError, ParameterError
 from fastdp.laws.central.laplace import LaplaceLaw, LaplaceWithin
 from fastdp.laws.rate import Rate
 from fastdp.mechanisms.base import Mechanism, set_fields
-from fastdp.mechanisms.central.additive import check_rate
+from fastdp.mechanisms.central.parameters import check_rate
 from fastdp.privacy import Privacy
 from fastdp.random.rng import Rng, resolve
 from fastdp.typing import Column

@@ -13,13 +13,8 @@ from fastdp.laws.central.placement import Boundary, FloatGrid
 from fastdp.laws.rate import Rate
 from fastdp.mechanisms.annotations import UNSET, Amount, OptionalAmount, OptionalNumber, OptionalPair, frozen
 from fastdp.mechanisms.base import derived, set_fields
-from fastdp.mechanisms.central.additive import (
-    FloatNoise,
-    LaplaceNoise,
-    PureParameters,
-    check_rate,
-    choose_granularity,
-)
+from fastdp.mechanisms.central.additive import FloatNoise, LaplaceNoise
+from fastdp.mechanisms.central.parameters import PureParameters, check_rate, choose_granularity
 from fastdp.validation import PerRecord
 
 

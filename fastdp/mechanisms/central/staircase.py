@@ -17,15 +17,8 @@ from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
 from fastdp.mechanisms.annotations import UNSET, Amount, OptionalNumber, OptionalPair, Parameter, computed, frozen
 from fastdp.mechanisms.base import derived, given, set_fields
-from fastdp.mechanisms.central.additive import (
-    CLAMP_OR_OPEN,
-    FloatNoise,
-    by_distance,
-    check_boundary,
-    choose_granularity,
-    read_bounds,
-    together,
-)
+from fastdp.mechanisms.central.additive import CLAMP_OR_OPEN, FloatNoise, by_distance
+from fastdp.mechanisms.central.parameters import check_boundary, choose_granularity, read_bounds, together
 from fastdp.privacy import MetricPrivacy, Privacy
 from fastdp.validation import PerRecord
 

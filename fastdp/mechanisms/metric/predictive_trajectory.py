@@ -14,8 +14,8 @@ from fastdp.columns.visits import Visits
 from fastdp.errors import ParameterError
 from fastdp.mechanisms.annotations import computed, frozen
 from fastdp.mechanisms.base import set_fields
-from fastdp.mechanisms.central.additive import check_rate
 from fastdp.mechanisms.central.geometric import Geometric
+from fastdp.mechanisms.central.parameters import check_rate
 from fastdp.mechanisms.metric.planar_laplace import ROOT_TWO, SMALLEST_FLOAT, PlanarLaplace
 from fastdp.mechanisms.metric.trajectory import Trajectories
 from fastdp.privacy import Privacy

@@ -18,7 +18,8 @@ from click.testing import CliRunner
 import fastdp as fd
 from fastdp.cli import main
 from fastdp.tables.sanitizing.columns import Columns
-from fastdp.units.ticks import DAY, Ticks
+from fastdp.units.durations import DAY
+from fastdp.units.ticks import Ticks
 
 N = 4000
 PLAN = """
