@@ -7,7 +7,7 @@ import pytest
 
 import fastdp as fd
 from fastdp.mechanisms.local.frequencies import FrequencyEstimate
-from fastdp.mechanisms.local.numeric import MeanEstimate
+from fastdp.mechanisms.local.means.estimate import MeanEstimate
 from fastdp.mechanisms.local.square_wave import DistributionEstimate
 from fastdp.results import Result
 from fastdp.tables.estimating.results import ColumnEstimate

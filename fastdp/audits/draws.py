@@ -19,7 +19,7 @@ from fastdp.mechanisms.local.attributes import Attributes
 from fastdp.mechanisms.local.dbitflip import DBitFlip
 from fastdp.mechanisms.local.hashing import LocalHashing
 from fastdp.mechanisms.local.longitudinal import Longitudinal
-from fastdp.mechanisms.local.numeric import NumericReports
+from fastdp.mechanisms.local.means.reports import NumericReports
 from fastdp.mechanisms.local.strings.frequent import FrequentStrings
 from fastdp.mechanisms.metric.trajectory import Trajectories
 from fastdp.threads import get_threads

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from fastdp.accounting.ledger import Ledger
+from fastdp.cli.terminal.ledger import bars, describe, describe_entry, unsettled
 
 LEDGER = click.argument("path", metavar="LEDGER", type=click.Path(dir_okay=False))
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 CURVE_DELTAS = (1e-5, 1e-6, 1e-9)
 FEW = 8
 """Entries that are named one by one."""
-WIDTH = 40
-"""Characters of the bar."""
 
 
 @click.group("budget")
@@ -136,71 +132,6 @@ def show(path: str, *, as_json: bool, output: str | None, force: bool) -> None:
         click.echo(f"  spent and not settled: entries {named}{more}")
 
 
-def bars(ledger: Ledger, path: str) -> list[str]:
-    """What was spent and what is left, each with a bar: the budget, its delta, and the accounts by distance."""
-    from fastdp.accounting.ledger.costs import NANO
-    from fastdp.accounting.ledger.filters import digits
-
-    spent, limit = ledger.spent, ledger.limit
-    lines = [
-        f"{ledger.name or path}: {spent.words(ledger.policy)} of {limit.words(ledger.policy)} per {ledger.unit} spent",
-        f"  {_bar(spent.amount, limit.amount)}",
-        f"  {ledger.remaining.words(ledger.policy)} remains",
-    ]
-    if ledger.policy in ("approx", "gaussian"):
-        lines.append(f"  all of it together is {ledger.stated}")
-    if spent.delta and limit.delta:
-        lines.insert(2, f"  {_bar(spent.delta, limit.delta)} of delta")
-    accounts = ledger.accounts
-    for name, most in accounts.limits.items():
-        used = accounts.spent.get(name, {"unit": "distance", "amount": 0})
-        words = f"{digits(used['amount'], NANO)} of {digits(most, NANO)} per {used['unit']} spent"
-        lines += [f"{name}: epsilon {words}", f"  {_bar(used['amount'], most)}"]
-    return lines
-
-
-def _bar(part: int, whole: int) -> str:
-    from fastdp.cli.terminal.screen import draw_bar, draws_blocks
-
-    share = part / whole
-    return f"{draw_bar(share, 1.0, WIDTH, blocks=draws_blocks(sys.stdout))} {share:.1%}"
-
-
-def unsettled(ledger: Ledger) -> list[int]:
-    """Spends that no release was noted for; they count fully."""
-    entries = ledger.entries()
-    settled = {entry.body["of"] for entry in entries if entry.kind == "settle"}
-    return [entry.number for entry in entries if entry.kind == "spend" and entry.number not in settled]
-
-
-def describe(ledger: Ledger) -> dict[str, Any]:
-    """A ledger's state, for JSON: amounts in billionths of epsilon or rho, delta in units of 1e-18."""
-    return {
-        "id": ledger.id, "name": ledger.name, "unit": ledger.unit, "policy": ledger.policy,
-        **{
-            name: {"amount": total.amount, "delta": total.delta, "words": total.words(ledger.policy)}
-            for name, total in (("limit", ledger.limit), ("spent", ledger.spent), ("remaining", ledger.remaining))
-        },
-        "stated": ledger.stated, "head": ledger.head, "unsettled": unsettled(ledger),
-        "metric": {
-            name: {"limit": most, "spent": 0, **_renamed(ledger.accounts.spent.get(name))}
-            for name, most in ledger.accounts.limits.items()
-        },
-    }  # fmt: skip
-
-
-def _renamed(account: dict[str, Any] | None) -> dict[str, Any]:
-    return {} if account is None else {"spent": account["amount"], "unit": account["unit"]}
-
-
-def _line(entry: Any) -> dict[str, Any]:
-    """An entry, for JSON: exact integers, and the text of its body."""
-    return {
-        "entry": entry.number, "kind": entry.kind, "body": entry.body, "spent": entry.spent.amount,
-        "spent_delta": entry.spent.delta, "head": entry.head,
-    }  # fmt: skip
-
-
 @command.command("log")
 @LEDGER
 @JSON
@@ -216,7 +147,7 @@ def log(path: str, *, as_json: bool) -> None:
 
     ledger = Ledger(path)
     if as_json:
-        click.echo(json.dumps([_line(entry) for entry in ledger.entries()], indent=2))
+        click.echo(json.dumps([describe_entry(entry) for entry in ledger.entries()], indent=2))
         return
     for entry in ledger.entries():
         what = entry.body.get("name") or entry.body.get("because") or entry.body.get("of") or ""
@@ -238,7 +169,7 @@ def export(path: str) -> None:
     from fastdp.accounting.ledger import Ledger
 
     for entry in Ledger(path).entries():
-        click.echo(json.dumps(_line(entry)))
+        click.echo(json.dumps(describe_entry(entry)))
 
 
 @command.command("cost")

@@ -35,11 +35,13 @@ class ParquetSource:
         with intact(self._owner, self._name):
             self._file = self._open(path)
             self.schema: pa.Schema = self._file.schema_arrow
-        metadata = self._file.metadata
-        self.rows: int = int(metadata.num_rows)
-        self.places: list[tuple[tuple[int, int], int]] = [
-            ((0, group), metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)
-        ]
+        self.rows: int = int(self._file.metadata.num_rows)
+        self.places: list[tuple[tuple[int, int], int]] = []
+        self._stored = 0
+        for number in range(self._file.metadata.num_row_groups):
+            group = self._file.metadata.row_group(number)
+            self.places.append(((0, number), group.num_rows))
+            self._stored += group.total_byte_size
 
     def _open(self, path: Path, **options: Any) -> pq.ParquetFile:
         import pyarrow.parquet as pq
@@ -51,12 +53,10 @@ class ParquetSource:
 
     def batches(self, columns: list[str], rows: int | None, encoded: list[str]) -> Iterator[pa.RecordBatch]:
         """Text in dictionaries is half the work to read, and its labels are looked up once per dictionary."""
-        metadata = self._file.metadata
-        stored = sum([metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)])
-        rows = rows or suitable_rows(self.schema, stored / max(1, metadata.num_rows))
+        rows = rows or suitable_rows(self.schema, self._stored / max(1, self.rows))
         seen = 0
         with intact(self._owner, self._name):
-            file = self._open(self._path, metadata=metadata, read_dictionary=encoded)
+            file = self._open(self._path, metadata=self._file.metadata, read_dictionary=encoded)
             for batch in file.iter_batches(batch_size=rows, columns=columns):
                 seen += batch.num_rows
                 yield batch.select(columns)

@@ -97,6 +97,8 @@ def in_plain_words(value: object, depth: int = 0) -> Any:
         return value.isoformat()
     if isinstance(value, Mapping):
         return {key: item if type(item) in PLAIN else in_plain_words(item, depth + 1) for key, item in value.items()}
+    if type(value) is list and PLAIN.issuperset(map(type, value)):
+        return value.copy()
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [item if type(item) in PLAIN else in_plain_words(item, depth + 1) for item in value]
     return value

@@ -91,7 +91,7 @@ class Digester:
             try:
                 self._add(found, name, rows.column(name))
             except InputCorruptError as error:
-                raise InputCorruptError(f"column {name!r}: {error}") from None
+                raise InputCorruptError(f"sanitize: column {name!r}: {error}") from None
         return found.digest()
 
     def _add(self, found: hashlib.blake2b, name: str, column: pa.Array) -> None:

@@ -12,7 +12,6 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from fastdp.errors import FastDPError
 from fastdp.random.job import JobKey, Place
 from fastdp.tables.chunks import WHOLE, Chunk, Digester, rechunk
 from fastdp.tables.sanitizing.columns import Columns
@@ -84,8 +83,7 @@ class Task:
 
         def work(i: int) -> None:
             place, number, rows = chunks[i]
-            content = self._content(rows)
-            counted = struct.pack("<Q", number) + content
+            counted = struct.pack("<Q", number) + self._digester.digest(rows, self.columns.randomized)
             made[i] = self.columns.randomize(rows, self.key.rng(self._context, place, counted), copy=copy)
             tags[i] = self.key.digest(b"tag", struct.pack("<qq", *place), counted)[:TAG_BYTES]
 
@@ -97,7 +95,7 @@ class Task:
     def note(self, chunks: list[Chunk]) -> None:
         """Take chunks into the tags without drawing anything."""
         for place, number, rows in chunks:
-            counted = struct.pack("<Q", number) + self._content(rows)
+            counted = struct.pack("<Q", number) + self._digester.digest(rows, self.columns.randomized)
             tag = self.key.digest(b"tag", struct.pack("<qq", *place), counted)[:TAG_BYTES]
             self.tags.add_chunk(place, rows.num_rows, tag)
 
@@ -106,10 +104,3 @@ class Task:
         """A fingerprint of the places so far and of all else that the noise depends on; the tags must be closed."""
         self.tags.close()
         return self.key.digest(b"root", self._context, self.tags.root.encode()).hex()
-
-    def _content(self, rows: pa.RecordBatch) -> bytes:
-        names = self.columns.randomized
-        try:
-            return self._digester.digest(rows, names)
-        except FastDPError as error:
-            raise type(error)(f"sanitize: {error}") from None

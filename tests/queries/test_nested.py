@@ -20,7 +20,8 @@ from fastdp.queries.data.keys import ColumnKeys
 from fastdp.queries.data.nested import NestedRows
 from fastdp.queries.data.persons import EACH, Limits
 from fastdp.queries.data.tally import Persons
-from fastdp.queries.quantiles import OrderStatistics, QuantileNoise, SortedRows, draw_brackets, draw_quantiles
+from fastdp.queries.order_statistics import OrderStatistics, SortedRows
+from fastdp.queries.quantiles import QuantileNoise, draw_brackets, draw_quantiles
 from fastdp.queries.unit import Range, Unit
 
 SCHEMA = pa.schema({"k": pa.int64(), "u": pa.int64()})

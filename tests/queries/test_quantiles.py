@@ -12,7 +12,8 @@ from scipy.stats import chisquare
 import fastdp as fd
 from fastdp.queries import quantiles
 from fastdp.queries.answers.noise import Spend
-from fastdp.queries.quantiles import OrderStatistics, QuantileNoise, draw_one, draw_quantiles
+from fastdp.queries.order_statistics import OrderStatistics
+from fastdp.queries.quantiles import QuantileNoise, draw_one, draw_quantiles
 from fastdp.queries.unit import Unit
 from fastdp.random.integers import Integers
 

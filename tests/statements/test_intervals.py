@@ -17,7 +17,7 @@ import fastdp as fd
 from fastdp.channels import GridChannel
 from fastdp.cli.demo import _compare, people
 from fastdp.locations import Grid, heat_map, survey
-from fastdp.mechanisms.local.numeric import MeanReports
+from fastdp.mechanisms.local.means.reports import MeanReports
 from fastdp.mechanisms.registry import rows
 from fastdp.plans.expected_error import share_error, worst_variance
 from fastdp.plans.explain import explain

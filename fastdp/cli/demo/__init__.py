@@ -55,10 +55,10 @@ def command(rows: int, threads: int | None, keep: str | None, *, dry_run: bool, 
     """
     from fastdp import set_threads
     from fastdp.accounting.ledger import Ledger
-    from fastdp.cli.budget import bars, describe
     from fastdp.cli.demo import people, questions
     from fastdp.cli.files import write_together
     from fastdp.cli.plan import show as show_plan
+    from fastdp.cli.terminal.ledger import bars, describe
     from fastdp.cli.terminal.screen import progress
     from fastdp.plans.plan import Plan
     from fastdp.tables.estimate import estimate_table

@@ -47,7 +47,7 @@ def _use(row: Row, warmup: Warmup, dtype: str) -> None:
     from fastdp import Mechanism, Rng
     from fastdp.mechanisms.base import FiniteMechanism
     from fastdp.mechanisms.local.frequencies import FrequencyProtocol
-    from fastdp.mechanisms.local.numeric import MeanReports
+    from fastdp.mechanisms.local.means.reports import MeanReports
 
     mechanism: Any = Mechanism.from_dict({"type": row.name, **warmup.parameters})
     zeros, persons, rng = np.zeros(RECORDS, dtype), np.arange(RECORDS), Rng.unsafe_seed(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,15 @@ import numpy as np
 
 from fastdp.columns.arrow import is_arrow, plain_type, to_labels
 from fastdp.columns.categories import out_of_domain, read_codes
+from fastdp.columns.containers import unwrap
 from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import NumericColumn, read_block
 from fastdp.columns.pieces import Piece
+from fastdp.columns.tables import unwrap_table
 from fastdp.engine.uniform import KeptCodes, UniformCodes, keep_codes
+from fastdp.errors import ParameterError, SchemaError
+from fastdp.laws.coins import log_up
+from fastdp.mechanisms.local.frequencies import Counts, FrequencyProtocol
 from fastdp.random.rng import Rng
 from fastdp.threads import BLOCK
 from fastdp.typing import Column
@@ -22,7 +28,14 @@ from fastdp.typing import Column
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fastdp.mechanisms.local.frequencies import FrequencyProtocol
+
+class TableCounts(dict[str, Counts]):
+    """Support counts by attribute; those of batches and machines add up."""
+
+    def __add__(self, other: TableCounts) -> TableCounts:
+        if not isinstance(other, TableCounts) or list(other) != list(self):
+            raise ParameterError("TableCounts: only counts of the same attributes add up")
+        return TableCounts({name: self[name] + other[name] for name in self})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +141,46 @@ def _as_arrow(codes: np.ndarray, domain: Domain, like: Any) -> pa.Array:
         return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(domain.labels))
     kind = plain_type(like.type)
     return to_labels(codes, domain, pa.string() if pa.types.is_string_view(kind) else kind)  # views cannot be taken
+
+
+def one_attribute_cost(each: list[tuple[Fraction, int]]) -> float:
+    """What a report of one true and otherwise uniform attributes costs when one attribute changes, rounded up.
+
+    ``each`` are the probability to keep the value and the size k of each attribute's domain. A report's probability is
+    proportional to the sum over the attributes of k P(its value | the true one): 1 - keep, and k keep more where it is
+    the truth. The change of attribute j takes k keep away; the others hide that least where none of them is the truth.
+    One value's probability may be short of its share by three units of 2**-128, as in the law of k-RR.
+    """
+    others = sum(1 - keep for keep, _ in each)
+    shortfall = max(Fraction(8 * k, 1 << 126) / (1 - keep) for keep, k in each)
+    return log_up(1 + max(k * keep for keep, k in each) / others * (1 + shortfall) + shortfall)
+
+
+def read_attributes(owner: str, table: Any, names: list[str]) -> tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]:
+    """The declared columns, all of one length, and how columns become the caller's kind of table again."""
+    opened = unwrap_table(owner, table)
+    if opened is None:
+        raise SchemaError(f"{owner}: cannot read a {type(table).__name__}; pass a table or a dict of columns")
+    found, rebuild = opened
+    columns = dict(found)
+    if len(columns) != len(found):
+        raise SchemaError(f"{owner}: the table has two columns of one name")
+    if set(columns) != set(names):
+        missing, more = sorted(set(names) - set(columns)), sorted(map(str, set(columns) - set(names)))
+        raise SchemaError(f"{owner}: the table must have the declared columns; missing: {missing}, undeclared: {more}")
+    unwrapped = {name: unwrap(owner, columns[name]) for name in names}
+    plain = {name: values for name, (values, _) in unwrapped.items()}
+    if not all(hasattr(values, "__len__") for values in plain.values()):
+        raise SchemaError(f"{owner}: the columns must be arrays or lists")
+    if len({len(values) for values in plain.values()}) > 1:
+        raise SchemaError(f"{owner}: the columns have different lengths")
+
+    def rewrap(reports: dict[str, Any]) -> Any:
+        wrappers = {name: wrapper for name, (_, wrapper) in unwrapped.items() if wrapper is not None}
+        return rebuild({name: wrappers[name](r) if name in wrappers else r for name, r in reports.items()})
+
+    return plain, rewrap
+
+
+def without_nulls(column: Any) -> Any:
+    return column.drop_null() if is_arrow(column) else column

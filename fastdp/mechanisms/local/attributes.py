@@ -5,27 +5,32 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fastdp import validation
-from fastdp.columns.arrow import is_arrow
-from fastdp.columns.containers import unwrap
 from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import NumericColumn
-from fastdp.columns.tables import unwrap_table
 from fastdp.engine.uniform import UniformCodes
-from fastdp.errors import ParameterError, SchemaError
-from fastdp.laws.coins import LARGEST_EPSILON, log_up, resolvable_epsilon
+from fastdp.errors import ParameterError
+from fastdp.laws.coins import LARGEST_EPSILON, resolvable_epsilon
 from fastdp.laws.loss_atoms import mix
 from fastdp.losses import AtomicLoss, Loss
 from fastdp.mechanisms.annotations import Parameter, computed, frozen
 from fastdp.mechanisms.base import Mechanism, set_fields
-from fastdp.mechanisms.local.asked import Asked, draw_attributes, read_checked, report_some, with_fakes
+from fastdp.mechanisms.local.asked import (
+    Asked,
+    TableCounts,
+    draw_attributes,
+    one_attribute_cost,
+    read_attributes,
+    read_checked,
+    report_some,
+    with_fakes,
+    without_nulls,
+)
 from fastdp.mechanisms.local.frequencies import (
-    Counts,
     FrequencyEstimate,
     FrequencyProtocol,
     Score,
@@ -39,19 +44,11 @@ from fastdp.typing import Column, Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 Protocols = str | Callable[..., FrequencyProtocol]
 """A local protocol: its class or anything that makes one, the name of its class, or its plan word."""
 DeclaredDomains = Parameter[Mapping[str, int | Sequence[str] | Sequence[int] | Domain], dict[str, Domain]]
 """The domain of each attribute, by name."""
-
-
-class TableCounts(dict[str, Counts]):
-    """Support counts by attribute; those of batches and machines add up."""
-
-    def __add__(self, other: TableCounts) -> TableCounts:
-        if not isinstance(other, TableCounts) or list(other) != list(self):
-            raise ParameterError("TableCounts: only counts of the same attributes add up")
-        return TableCounts({name: self[name] + other[name] for name in self})
 
 
 class Attributes(Mechanism):
@@ -104,7 +101,7 @@ class Attributes(Mechanism):
         """
         owner = type(self).__name__
         rng = resolve(owner, rng)
-        columns, rebuild = _read_table(owner, table, list(self.mechanisms))
+        columns, rebuild = read_attributes(owner, table, list(self.mechanisms))
         read = {name: read_checked(owner, columns[name], domain) for name, domain in self.domains.items()}
         return rebuild(self._randomize(columns, read, rng))
 
@@ -124,10 +121,10 @@ class Attributes(Mechanism):
         table
             The table, with a column per attribute.
         """
-        columns, _ = _read_table(type(self).__name__, table, list(self.mechanisms))
+        columns, _ = read_attributes(type(self).__name__, table, list(self.mechanisms))
         counts = {}
         for name, mechanism in self.mechanisms.items():
-            counts[name] = mechanism.aggregate(_without_nulls(columns[name]))
+            counts[name] = mechanism.aggregate(without_nulls(columns[name]))
         return TableCounts(counts)
 
     def estimate(self, reports: Column) -> dict[str, FrequencyEstimate]:
@@ -348,46 +345,3 @@ def _unmixed(score: Score | None, count: int, size: int) -> Score | None:
         count * linear + sampled * (count - 2 * fakes - 1),
         sampled,
     )
-
-
-def one_attribute_cost(each: list[tuple[Fraction, int]]) -> float:
-    """What a report of one true and otherwise uniform attributes costs when one attribute changes, rounded up.
-
-    ``each`` are the probability to keep the value and the size k of each attribute's domain. A report's probability is
-    proportional to the sum over the attributes of k P(its value | the true one): 1 - keep, and k keep more where it is
-    the truth. The change of attribute j takes k keep away; the others hide that least where none of them is the truth.
-    One value's probability may be short of its share by three units of 2**-128, as in the law of k-RR.
-    """
-    others = sum(1 - keep for keep, _ in each)
-    shortfall = max(Fraction(8 * k, 1 << 126) / (1 - keep) for keep, k in each)
-    return log_up(1 + max(k * keep for keep, k in each) / others * (1 + shortfall) + shortfall)
-
-
-def _read_table(owner: str, table: Any, names: list[str]) -> tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]:
-    """The declared columns, all of one length, and how columns become the caller's kind of table again."""
-    opened = unwrap_table(owner, table)
-    if opened is None:
-        raise SchemaError(f"{owner}: cannot read a {type(table).__name__}; pass a table or a dict of columns")
-    found, rebuild = opened
-    columns = dict(found)
-    if len(columns) != len(found):
-        raise SchemaError(f"{owner}: the table has two columns of one name")
-    if set(columns) != set(names):
-        missing, more = sorted(set(names) - set(columns)), sorted(map(str, set(columns) - set(names)))
-        raise SchemaError(f"{owner}: the table must have the declared columns; missing: {missing}, undeclared: {more}")
-    unwrapped = {name: unwrap(owner, columns[name]) for name in names}
-    plain = {name: values for name, (values, _) in unwrapped.items()}
-    if not all(hasattr(values, "__len__") for values in plain.values()):
-        raise SchemaError(f"{owner}: the columns must be arrays or lists")
-    if len({len(values) for values in plain.values()}) > 1:
-        raise SchemaError(f"{owner}: the columns have different lengths")
-
-    def rewrap(reports: dict[str, Any]) -> Any:
-        wrappers = {name: wrapper for name, (_, wrapper) in unwrapped.items() if wrapper is not None}
-        return rebuild({name: wrappers[name](r) if name in wrappers else r for name, r in reports.items()})
-
-    return plain, rewrap
-
-
-def _without_nulls(column: Any) -> Any:
-    return column.drop_null() if is_arrow(column) else column

@@ -20,7 +20,7 @@ from fastdp.laws.rate import Rate
 from fastdp.mechanisms.annotations import Pair, frozen
 from fastdp.mechanisms.base import FiniteMechanism, set_fields
 from fastdp.mechanisms.local.frequencies import Counts
-from fastdp.mechanisms.local.numeric import NumericReports, read_parameters, window_channel
+from fastdp.mechanisms.local.means.reports import NumericReports, read_parameters, window_channel
 from fastdp.results import Result
 from fastdp.typing import Column
 

@@ -18,8 +18,9 @@ from fastdp.queries.data.measures import check_numbers, read_bounds
 from fastdp.queries.data.nested import NestedRows
 from fastdp.queries.data.persons import EACH, Limits
 from fastdp.queries.data.tally import Persons
+from fastdp.queries.order_statistics import SortedRows
 from fastdp.queries.plans.questions import Question
-from fastdp.queries.quantiles import QuantileNoise, SortedRows, draw_brackets, draw_quantiles, rank_error_bound
+from fastdp.queries.quantiles import QuantileNoise, draw_brackets, draw_quantiles, rank_error_bound
 from fastdp.queries.tasks.base import Setting
 from fastdp.queries.tasks.ranks import fine_grid
 from fastdp.queries.unit import Range

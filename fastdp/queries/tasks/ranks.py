@@ -16,14 +16,9 @@ from fastdp.queries.data.keys import ColumnKeys
 from fastdp.queries.data.measures import Measure, check_numbers, read_bounds
 from fastdp.queries.data.persons import Limits
 from fastdp.queries.data.tally import Persons
+from fastdp.queries.order_statistics import OrderStatistics
 from fastdp.queries.plans.questions import Question
-from fastdp.queries.quantiles import (
-    OrderStatistics,
-    QuantileNoise,
-    draw_brackets,
-    draw_quantiles,
-    rank_error_bound,
-)
+from fastdp.queries.quantiles import QuantileNoise, draw_brackets, draw_quantiles, rank_error_bound
 from fastdp.queries.tasks.base import Setting
 from fastdp.queries.tasks.counted import CountedTask
 

@@ -11,7 +11,8 @@ import numpy as np
 from fastdp import validation
 from fastdp.columns.numeric import read_numeric
 from fastdp.errors import ParameterError
-from fastdp.mechanisms.local.numeric import MeanReports, Piecewise
+from fastdp.mechanisms.local.means.reports import MeanReports
+from fastdp.mechanisms.local.numeric import Piecewise
 from fastdp.mechanisms.local.square_wave import SquareWave
 from fastdp.tables.estimating.bounded_noise import BoundedNoise
 from fastdp.tables.estimating.distributions import cells_of_steps, cells_of_window, fine_bins, window_points

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from fastdp.mechanisms.base import FiniteMechanism
 from fastdp.mechanisms.central.additive import Additive
 from fastdp.mechanisms.local.frequencies import FrequencyProtocol
-from fastdp.mechanisms.local.numeric import MeanReports
+from fastdp.mechanisms.local.means.reports import MeanReports
 from fastdp.mechanisms.local.square_wave import SquareWave
 from fastdp.plans.category_group import Joint, Several
 from fastdp.tables.estimating.category_readers import OutputReader, Reader, ShareReader

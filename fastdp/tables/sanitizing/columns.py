@@ -46,7 +46,14 @@ class Columns:
             for name in part.columns
             if pa.types.is_floating(types[name]) or pa.types.is_fixed_size_binary(types[name])
         }
-        self._keys, self._dropping = self._read_keys(), plan.dropping
+        self._dropping = plan.dropping
+        folder = Path() if plan.path is None else plan.path.parent
+        self._keys = {
+            part.name: part.rewrite.key(f"{owner}: {part.title}", folder)
+            for part in self.parts
+            if part.mechanism is None and isinstance(part.rewrite, Pseudonym)
+        }
+        """The keys of all pseudonyms, by their columns."""
         self.labelled = [name for part in self.parts for name in part.labelled]
         self.randomized = [name for part in self.parts if part.mechanism is not None for name in part.columns]
 
@@ -73,15 +80,6 @@ class Columns:
             return dict(zip(part.columns, part.result_types(kinds), strict=True))
         except (FastDPError, pa.ArrowException) as error:
             raise withheld(self._owner, part, error) from None
-
-    def _read_keys(self) -> dict[str, bytes]:
-        """The keys of all pseudonyms, by their columns."""
-        folder = Path() if self.plan.path is None else self.plan.path.parent
-        return {
-            part.name: part.rewrite.key(f"{self._owner}: {part.title}", folder)
-            for part in self.parts
-            if part.mechanism is None and isinstance(part.rewrite, Pseudonym)
-        }
 
     def _rewrite(self, part: PlanPart, values: pa.Array) -> pa.Array:
         """What is released of a public column instead of its values."""

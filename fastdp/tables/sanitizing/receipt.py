@@ -103,14 +103,10 @@ class Receipt:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
-        if self._stated is None:
-            object.__setattr__(self, "_stated", self._state())
-        assert self._stated is not None
-        return self._stated | ({} if self.release is None else {"release": dict(self.release)})
-
-    def _state(self) -> dict[str, Any]:
+        if self._stated is not None:
+            return self._stated | ({} if self.release is None else {"release": dict(self.release)})
         tags = {} if self.tags is None else self.tags.to_dict()
-        return {
+        stated = {
             "format": 1,
             "rows": self.rows,
             "order": SHUFFLED if self.shuffled else IN_ORDER,
@@ -121,6 +117,8 @@ class Receipt:
             **({} if self.key is None else {"job": {"key": self.key, **tags}}),
             **({} if self.ledger is None else {"ledger": dict(self.ledger)}),
         }
+        object.__setattr__(self, "_stated", stated)
+        return stated | ({} if self.release is None else {"release": dict(self.release)})
 
     def with_rows(self, rows: int | None) -> Receipt:
         """The same for another number of rows, None while it is not known."""

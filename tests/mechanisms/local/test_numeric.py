@@ -16,7 +16,8 @@ from scipy.stats import binomtest, chisquare
 import fastdp as fd
 from fastdp.channels.window import WindowChannel
 from fastdp.laws.rate import Rate
-from fastdp.mechanisms.local.numeric import HYBRID_FROM, Duchi, Hybrid, MeanEstimate, Piecewise, Sums
+from fastdp.mechanisms.local.means.estimate import MeanEstimate, Sums
+from fastdp.mechanisms.local.numeric import HYBRID_FROM, Duchi, Hybrid, Piecewise
 from fastdp.mechanisms.local.square_wave import SquareWave
 from tests.mechanisms import report_checks
 from tests.mechanisms.report_checks import seeded
