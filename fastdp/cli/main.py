@@ -7,6 +7,7 @@ import errno
 import importlib
 import io
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NoReturn
@@ -120,7 +121,14 @@ def fill_standard_streams() -> None:
 
 
 def _end(message: str, code: int) -> NoReturn:
-    click.echo(f"fastdp: {message}", err=True)
+    from fastdp.cli.terminal.screen import has_colour
+
+    if has_colour(sys.stderr):
+        options = re.sub(r"(?<![\w-])--?[a-z][a-z-]*\b", lambda found: click.style(found[0], bold=True), message)
+        message = f"{click.style('fastdp:', fg='red', bold=True)} {options}"
+    else:
+        message = f"fastdp: {message}"
+    click.echo(message, err=True)
     sys.exit(code)
 
 

@@ -55,7 +55,7 @@ def input_kind(owner: str, start: bytes, path: Path | None, given: str | None) -
         return _ENDINGS[_ending(path)]
     raise ParameterError(
         f"{owner}: neither its content nor its ending tells the format of {str(path)!r}; "
-        f"say which it is: {', '.join(FORMATS)}"
+        f"say which it is (input_format, --from): {', '.join(FORMATS)}"
     )
 
 
@@ -95,7 +95,8 @@ def output_kind(owner: str, path: Path | None, given: str | None, source: Kind |
     if path is None:
         if given == "parquet":
             raise ParameterError(
-                f"{owner}: Parquet cannot be written to standard output; name a file, or choose arrow or csv"
+                f"{owner}: Parquet cannot be written to standard output; name a file (-o), or choose arrow or csv "
+                "(--to)"
             )
         return "csv" if (given or source) == "csv" else "arrows"
     ending = _ending(path)
@@ -107,7 +108,7 @@ def output_kind(owner: str, path: Path | None, given: str | None, source: Kind |
         raise ParameterError(
             f"{owner}: the ending {ending!r} of the output tells no format; use one of {', '.join(_ENDINGS)}, "
             ".csv.gz, .csv.zst, "
-            "or say which format to write"
+            "or say which format to write (output_format, --to)"
         )
     if path.suffix.lower() in COMPRESSED and not ending:
         return "csv"

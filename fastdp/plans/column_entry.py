@@ -12,14 +12,16 @@ from fastdp import rounding, validation
 from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import check_arrow
 from fastdp.errors import FastDPError, ParameterError, SchemaError
-from fastdp.plans.items import draw_items, item_type
 from fastdp.plans.part import RECORDS, PlanPart
-from fastdp.plans.policies import KEYS, Policies
+from fastdp.plans.policies import KEYS, Policies, decode
 from fastdp.plans.public.generalize import KEYS as COARSENING
 from fastdp.plans.public.generalize import Generalized
 from fastdp.plans.public.pseudonym import KEYS as NAMING
 from fastdp.plans.public.pseudonym import Pseudonym
 from fastdp.plans.spec import MECHANISMS, STRUCTURED, Spec, check_keys, find, in_plain_words
+from fastdp.plans.values.items import draw_items, item_type
+from fastdp.plans.values.null_share import KEYS as NULLNESS
+from fastdp.plans.values.null_share import NullShare, hidden
 from fastdp.privacy import MetricPrivacy, Privacy
 from fastdp.units.ticks import Ticks, declare
 from fastdp.validation import unknown
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from fastdp.random.rng import Rng
 
 TRIES, TOLERANCE = 100, 1e-7
-_NO_PARAMETERS = (*KEYS, "mechanism", "domain_file", "domain_column")
+_NO_PARAMETERS = (*KEYS, *NULLNESS, "mechanism", "domain_file", "domain_column")
 REWRITES: Mapping[str, Any] = {"generalize": (Generalized, COARSENING), "pseudonym": (Pseudonym, NAMING)}
 """Actions that release something else of a public column, and their keys."""
 ACTIONS = ("keep", "drop", *REWRITES)
@@ -50,6 +52,7 @@ class ColumnEntry(PlanPart):
     """How dates, times, durations and decimals are whole numbers of a step; None for plain numbers and categories."""
 
     rewriting: Generalized | Pseudonym | None = None
+    null_report: NullShare | None = None
 
     @classmethod
     def read(cls, column: str, value: object) -> ColumnEntry:
@@ -81,6 +84,15 @@ class ColumnEntry(PlanPart):
         return self.rewriting
 
     @property
+    def null_share(self) -> NullShare | None:
+        return self.null_report
+
+    @property
+    def mechanisms(self) -> tuple[Any, ...]:
+        drawn = () if self.mechanism is None else (self.mechanism,)
+        return drawn if self.null_share is None else (self.null_share.response, *drawn)
+
+    @property
     def title(self) -> str:
         return f"column {self.name!r}"
 
@@ -107,7 +119,7 @@ class ColumnEntry(PlanPart):
 
     @property
     def keeps_nulls(self) -> bool:
-        return self.nulls == "public"
+        return self.nulls == "public" or self.null_share is not None
 
     @property
     def not_estimable(self) -> str:
@@ -142,7 +154,8 @@ class ColumnEntry(PlanPart):
     def agrees_with(self, other: PlanPart | None) -> bool:
         if not isinstance(other, ColumnEntry):
             return False
-        return (self.action, self.mechanism, self.ticks) == (other.action, other.mechanism, other.ticks)
+        mine, theirs = ((one.action, one.mechanism, one.ticks, one.null_share) for one in (self, other))
+        return mine == theirs
 
     def stream(self, rng: Rng) -> Rng:
         return rng.child(self.name)
@@ -171,10 +184,13 @@ class ColumnEntry(PlanPart):
             check_arrow(self.title, column, "public")  # before anything reads them
         if self.ticks is not None:
             column = self.ticks.read(owner, column)
+        absent = None if self.null_share is None else self.null_share.draw(decode(column), rng)
         if changes:
             column = self.policies.settle(column, rng.child("out of domain"))
         reports = self.mechanism.randomize(column, rng=rng, nulls=self.policies.for_mechanism)
-        return [reports if self.ticks is None else self.ticks.write(owner, reports, *self.result_types([own]))]
+        if self.ticks is not None:
+            reports = self.ticks.write(owner, reports, *self.result_types([own]))
+        return [reports if absent is None or self.null_share is None else self.null_share.hide(reports, absent)]
 
 
 def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> ColumnEntry:
@@ -201,6 +217,9 @@ def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> ColumnEnt
         parameters["bounds"] = validation.bounds(owner, parameters["bounds"], integers=spec.whole)
     if spec.takes == "numbers":
         parameters["sensitivity"] = unit if unit is not None else _width(*parameters["bounds"])
+    share = NullShare.read(owner, given)
+    if share is not None:
+        parameters["epsilon"] = share.left
     mechanism = build(owner, spec, given["mechanism"], parameters)
     if unit is not None and parameters.get("boundary") == "resample":
         mechanism = _calibrate_by_distance(owner, spec, given["mechanism"], parameters, mechanism)
@@ -217,7 +236,12 @@ def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> ColumnEnt
     privacy = _guarantee(mechanism, unit)
     if ticks is not None and isinstance(privacy, MetricPrivacy):
         privacy = ticks.by_distance(privacy)
-    return ColumnEntry((column,), "randomize", given, mechanism, privacy, policies.nulls, policies, ticks)
+    if share is not None:
+        policies = hidden(owner, policies, parameters["bounds"], whole=spec.whole)
+        privacy = share.privacy(privacy)
+    return ColumnEntry(
+        (column,), "randomize", given, mechanism, privacy, policies.nulls, policies, ticks, null_report=share
+    )
 
 
 def _read_boundary(owner: str, given: Mapping[str, Any], ticks: Ticks | None) -> Any:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 def expected_error(mechanism: Any, takes: str, records: int = RECORDS) -> str:
     """Where 95 % of the errors lie: of a value, or of what is estimated from so many reports."""
     if takes == "codes":
-        return f"{_reach(mechanism):.4g} {mechanism.unit} from each value"
+        return f"{_in_digits(_reach(mechanism))} {mechanism.unit} from each value"
     if takes == "numbers":
         return f"±{_in_digits(half_width(mechanism))} on each value"
     if isinstance(mechanism, SquareWave):
         return f"±{_in_digits(_wave_reach(mechanism))} on each value"
     if takes == "bounded":
-        return f"±{_half(mechanism.variance(records)):.4g} on the mean of {records:,}"
+        return f"±{_in_digits(_half(mechanism.variance(records)))} on the mean of {records:,}"
     return f"{share_error(worst_variance(mechanism, records))} on shares of {records:,}"
 
 

@@ -50,4 +50,6 @@ def describe_part(part: PlanPart) -> dict[str, Any]:
         rewrite = part.rewrite
         return {"action": part.action} | ({} if rewrite is None else {"released": f"public: {rewrite.words}"})
     stated = {"action": part.action, "mechanism": type(part.mechanism).__name__}
+    if part.null_share is not None:
+        stated["null_share"] = f"randomized response, epsilon {part.null_share.epsilon!r} of it"
     return stated | describe_privacy(part.privacy) | ({"nulls": SHOWN[part.nulls]} if part.nulls in SHOWN else {})

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from fastdp.plans.public.generalize import Generalized
     from fastdp.plans.public.pseudonym import Pseudonym
+    from fastdp.plans.values.null_share import NullShare
     from fastdp.random.rng import Rng
 
 Action = Literal["keep", "drop", "generalize", "pseudonym", "randomize"]
@@ -45,8 +46,18 @@ class PlanPart(ABC):
         object.__setattr__(self, "name", ", ".join(self.columns))
 
     @property
+    def mechanisms(self) -> tuple[Any, ...]:
+        """All that is drawn of these columns; their costs add up to `privacy`."""
+        return () if self.mechanism is None else (self.mechanism,)
+
+    @property
     def rewrite(self) -> Generalized | Pseudonym | None:
         """What is released of a public column instead of its values; None of all other parts."""
+        return None
+
+    @property
+    def null_share(self) -> NullShare | None:
+        """How nullness is reported where it is randomized by itself."""
         return None
 
     @property

@@ -163,7 +163,9 @@ class Plan:
         from fastdp.accounting.compose import read_release
 
         hidden = [part for part in self.parts if _is_hidden(part)]
-        return tuple(item for part in hidden for item in read_release(part.mechanism).losses)
+        return tuple(
+            item for part in hidden for mechanism in part.mechanisms for item in read_release(mechanism).losses
+        )
 
     def curve(self) -> PrivacyCurve:
         """The privacy curve of one record: a plan is fixed beforehand, so that its columns compose tightly.
@@ -282,7 +284,8 @@ def _total(parts: Sequence[PlanPart], guarantees: Sequence[Privacy]) -> Privacy:
         raise ParameterError(
             "Plan: twice the deltas of all columns is 1 or more, which guarantees nothing; give smaller ones"
         )
-    releases = [Release(read_release(part.mechanism).losses, "replace", "record", math.inf) for part in parts]
+    drawn = [mechanism for part in parts for mechanism in part.mechanisms]
+    releases = [Release(read_release(mechanism).losses, "replace", "record", math.inf) for mechanism in drawn]
     return compose_read([tuple(releases)]).as_privacy(delta=delta)
 
 

@@ -15,7 +15,7 @@ from fastdp import validation
 from fastdp.columns import arrow
 from fastdp.columns.domain import Domain
 from fastdp.errors import ParameterError, SchemaError
-from fastdp.plans.spelling import Spelling
+from fastdp.plans.values.spelling import Spelling
 
 if TYPE_CHECKING:
     import numpy as np

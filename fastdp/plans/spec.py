@@ -14,8 +14,8 @@ from fastdp.mechanisms.registry import Takes, rows
 from fastdp.validation import unknown
 
 COMMON = {
-    "numbers": ("bounds", "unit", "step", "nulls", "nan", "items"),
-    "bounded": ("bounds", "nulls", "nan", "items"),
+    "numbers": ("bounds", "unit", "step", "nulls", "null_share", "null_epsilon", "nan", "items"),
+    "bounded": ("bounds", "nulls", "null_share", "null_epsilon", "nan", "items"),
     "categories": (
         "domain", "domain_file", "domain_column", "aliases", "fold_case",
         "nulls", "null_label", "out_of_domain", "items",

@@ -12,6 +12,7 @@ from fastdp.io.base import Cancellable, Progress, Source, expected_rows
 from fastdp.plans.plan import Plan
 from fastdp.renamed import renamed
 from fastdp.tables.estimating.estimable_parts import Subject, choose, open_part
+from fastdp.tables.estimating.null_tally import NOT_BINNED, open_tally
 from fastdp.tables.estimating.number_readers import check_bins
 from fastdp.tables.estimating.results import TableEstimate
 from fastdp.tables.sanitizing.pipeline import Pipeline
@@ -109,8 +110,10 @@ def open_subjects(
     for part in choose(plan, asked):
         reader = open_part(part, bins=bins, unbiased=unbiased)
         if reader is not None:
-            subjects.append(Subject(part, reader))
+            subjects.append(Subject(part, reader, nulls=open_tally(part)))
         why = part.not_estimable if reader is None else reader.missing
+        if part.null_share is not None and bins is not None:
+            why = NOT_BINNED
         if why is not None:
             skipped[part.name] = why
             if asked and reader is None:

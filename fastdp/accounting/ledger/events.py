@@ -47,7 +47,7 @@ def describe(what: Any, privacy: Privacy | None, *, times: int, records: int | N
     made: dict[str, Any] = {}
     if isinstance(plan, Composed):
         made["plan"] = digest(plan.to_dict())
-        mechanisms = [part.mechanism for part in plan.parts if part.mechanism is not None]
+        mechanisms = [mechanism for part in plan.parts for mechanism in part.mechanisms]
     else:
         mechanisms = [plan] if isinstance(plan, Described) else []
     made["mechanisms"] = [_without_labels(mechanism.to_dict()) for mechanism in mechanisms]

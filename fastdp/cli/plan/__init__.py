@@ -29,15 +29,19 @@ FROM = click.option(
 def command() -> None:
     """Write a plan, or explain one.
 
+    A plan says what becomes of every column: kept, dropped, made coarser, given pseudonyms, or randomized.
+
     \b
     Examples:
-      fastdp plan init people.parquet > plan.toml
-      fastdp plan check plan.toml
-      fastdp plan check plan.toml people.parquet
+      fastdp plan init people.parquet > plan.toml            a plan to start from
+      fastdp plan init people.parquet --profile > plan.toml  with proposals
+      fastdp plan check plan.toml people.parquet             all problems at once
+      fastdp plan key ids.key                                for pseudonyms
+      fastdp plan schema > plan.schema.json                  for editors
     """
 
 
-@command.command("init")
+@command.command("init", short_help="Print a commented plan for FILE.")
 @click.argument("source", metavar="FILE", type=click.Path(exists=True, allow_dash=True))
 @FROM
 @csv_options
@@ -74,7 +78,7 @@ def init(
     click.echo(skeleton(opened.schema, typed=not isinstance(opened, CsvSource)), nl=False)
 
 
-@command.command("check")
+@command.command("check", short_help="Explain PLAN, and list all problems of FILE under it.")
 @click.argument("plan_path", metavar="PLAN", type=click.Path(exists=True, dir_okay=False))
 @click.argument("source", metavar="[FILE]", required=False, type=click.Path(exists=True, allow_dash=True))
 @FROM
@@ -173,14 +177,12 @@ def _uniqueness(kept: Classes) -> dict[str, Any]:
 
 def show(plan: Plan, records: int | None = None) -> None:
     """The plan as a table on standard output, then the total."""
+    from fastdp.cli.terminal.tables import show_table
     from fastdp.plans.explain import explain, explain_total
     from fastdp.validation import visible_text
 
-    lines = [("column", "", "effective guarantee", "95 % of errors within")]
-    lines += [(visible_text(line.column), line.action, line.guarantee, line.error) for line in explain(plan, records)]
-    widths = [max(len(line[part]) for line in lines) for part in range(4)]
-    for line in lines:
-        click.echo("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+    lines = [(visible_text(line.column), line.action, line.guarantee, line.error) for line in explain(plan, records)]
+    show_table(("column", "", "effective guarantee", "95 % of errors within"), lines)
     click.echo()
     for total in explain_total(plan):
         click.echo(visible_text(total))
@@ -205,7 +207,7 @@ def warn_of(plan: Plan) -> list[str]:
     return warnings
 
 
-@command.command("key")
+@command.command("key", short_help="Write a fresh key for pseudonyms to FILE.")
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False))
 def key(path: str) -> None:
     """Write a fresh key for pseudonyms to FILE, which its owner alone may read (0600). It replaces no file.
@@ -225,7 +227,7 @@ def key(path: str) -> None:
     click.echo(f"{path} written; guard it. Pseudonyms are {LINKABLE}", err=True)
 
 
-@command.command("schema")
+@command.command("schema", short_help="Print the JSON Schema of plans, for editors.")
 def schema() -> None:
     """Print the JSON Schema of plans, for editors that check TOML.
 

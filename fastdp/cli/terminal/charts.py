@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fastdp.cli.terminal.screen import draw_bar, draws_blocks, has_colour, in_digits
+from fastdp.cli.terminal.screen import draw_bar, draws_blocks, has_colour, in_digits, in_digits_together
 from fastdp.validation import visible_text
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NARROWEST, WIDEST = 10, 60
 """Characters of the longest bar."""
-LONGEST_NAME = 32
+LONGEST_NAME, LONGEST_RANGE = 32, 44
 SMALLEST_SHARE = 1e-4
 """A share below it is shown as none."""
 UNDETERMINED = "not determined by these reports"
@@ -47,7 +47,8 @@ def _show(estimate: ColumnEstimate, top: int, *, chart: bool) -> None:
     title = f"{visible_text(estimate.column)}: {estimate.kind} from {estimate.reports:,} reports ({estimate.mechanism})"
     click.echo(click.style(title, bold=True) if colour else title)
     show_number = _digits_of(estimate)
-    names = [_shorten(visible_text(estimate.name_of(line))) for line in lines]
+    longest = LONGEST_RANGE if estimate.kind == "distribution" and not chart else LONGEST_NAME
+    names = [_shorten(visible_text(estimate.name_of(line)), longest) for line in lines]
     numbers = [show_number(line.estimate) if line.determined else "" for line in lines]
     intervals = [_interval(line, show_number) for line in lines]
     heading = ("value", "estimate", f"{100 * estimate.level:g} % interval")
@@ -68,7 +69,10 @@ def _digits_of(estimate: ColumnEstimate) -> Callable[[float], str]:
     """How the numbers of an estimate are written: moments as such, others in digits."""
     if estimate.kind in {"mean", "quartiles"} and estimate.ticks is not None:
         return lambda number: estimate.show(number) or "unknown"
-    return in_digits if estimate.kind in {"mean", "quartiles"} else _share
+    if estimate.kind not in {"mean", "quartiles"}:
+        return _share
+    numbers = [number for line in estimate.lines for number in (line.estimate, line.low, line.high)]
+    return in_digits_together(number for number in numbers if math.isfinite(number))
 
 
 def _share(part: float) -> str:
@@ -96,5 +100,5 @@ def _bars(lines: list[Line], taken: int) -> list[str]:
     ]
 
 
-def _shorten(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+def _shorten(name: str, longest: int) -> str:
+    return name if len(name) <= longest else name[: longest - 1] + "…"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
 from fastdp.cli.terminal.signals import end_if_asked
 
+PLAIN = (1e-4, 1e15)
+"""Sizes of numbers that are read without an exponent."""
 Update = Callable[[int, int | None], None]
 """``update(rows done, rows in all)``"""
 
@@ -76,10 +78,21 @@ def in_digits(number: float) -> str:
     ('47,617', '0.3373', '-2.000', '3e-09')
     """
     size = abs(number)
-    if size and not 1e-4 <= size < 1e15:  # also where it is not finite
+    if size and not PLAIN[0] <= size < PLAIN[1]:  # also where it is not finite
         return f"{number:.4g}"
     decimals = 4 if size < 1 else max(0, 4 - len(str(int(size))))
     return f"{number:,.{decimals}f}"
+
+
+def in_digits_together(numbers: Iterable[float]) -> Callable[[float], str]:
+    """`in_digits` for numbers that stand side by side: tiny ones among plain ones are shown as nothing.
+
+    >>> show = in_digits_together([-0.00003, 1.25])
+    >>> show(-0.00003), show(1.25), in_digits_together([3e-9])(3e-9)
+    ('0.0000', '1.250', '3e-09')
+    """
+    plain = any(PLAIN[0] <= abs(number) < PLAIN[1] for number in numbers)
+    return lambda number: in_digits(0.0 if plain and abs(number) < PLAIN[0] else number)
 
 
 @contextmanager

@@ -24,6 +24,8 @@ KINDS: dict[str, Any] = {
     "aliases": {"type": "object", "additionalProperties": {"type": "string"}},
     "fold_case": {"type": "boolean"},
     "items": {"const": "one"},
+    "null_share": {"type": "boolean", "description": "Report which rows are null by randomized response."},
+    "null_epsilon": {"type": "number", "exclusiveMinimum": 0, "description": "The part of epsilon for null_share."},
     "nan": {"enum": ["error", "lower"]},
     "key_file": {"type": "string"},
 }  # fmt: skip

@@ -11,6 +11,7 @@ from fastdp.plans.column_entry import ColumnEntry
 from fastdp.plans.column_group import Group
 from fastdp.plans.policies import missing_rows
 from fastdp.tables.estimating.category_readers import Reader
+from fastdp.tables.estimating.null_tally import NullTally
 from fastdp.tables.estimating.readers import Options, open_reader
 from fastdp.tables.estimating.results import ColumnEstimate, in_values
 from fastdp.validation import unknown
@@ -30,6 +31,8 @@ class Subject:
     part: PlanPart
     reader: Reader
     reports: int = 0
+    nulls: NullTally | None = None
+    """Of columns that report nullness by itself."""
 
     @property
     def name(self) -> str:
@@ -50,7 +53,10 @@ class Subject:
             if self.part.keeps_nulls:
                 for column in columns:
                     check_arrow(f"column {self.name!r}", column, "public")  # before anything reads them
+                count = len(columns[0])
                 columns = _present(columns)
+                if self.nulls is not None:
+                    self.nulls.add(count, len(columns[0]))
             if self.ticks is not None:
                 columns = [self.ticks.read(type(self.part.mechanism).__name__, column) for column in columns]
             if len(columns[0]):
@@ -64,6 +70,8 @@ class Subject:
             found = self.reader.conclude(self.name, str(self.part.given["mechanism"]), level)
         except FastDPError as error:
             raise self._named(error) from None
+        if self.nulls is not None:
+            found = self.nulls.conclude(found)
         return found if self.ticks is None else [in_values(estimate, self.ticks) for estimate in found]
 
     @property

@@ -218,6 +218,8 @@ class TableEstimate:
 
 def in_values(estimate: ColumnEstimate, ticks: Ticks) -> ColumnEstimate:
     """Estimates in steps as estimates of a column's values: decimals as numbers, moments with their words."""
+    if estimate.kind == "shares":
+        return estimate
     if ticks.kind != "decimal":
         return replace(estimate, ticks=ticks)
     step = float(ticks.step)
