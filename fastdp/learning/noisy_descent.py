@@ -44,10 +44,10 @@ def choose_steps(budget: Budget, size: float, coordinates: int) -> int:
     """How many steps the budget is worth, from public numbers alone.
 
     A step sees a gradient of about ``size`` in noise of sigma * sqrt(coordinates * steps): more steps than half of
-    their ratio at one step follow the noise.
+    their ratio at one step follow the noise. Pure noise grows with the steps and the coordinates themselves.
     """
     if not budget.delta:
-        return min(MOST_PURE_STEPS, max(1, round(size * budget.epsilon / (80 * coordinates))))
+        return min(MOST_PURE_STEPS, max(1, round(size * budget.epsilon / (320 * coordinates))))
     return min(MOST_STEPS, max(1, round(size / (2 * budget.ratio * math.sqrt(coordinates)))))
 
 
