@@ -58,7 +58,7 @@ def check_all(chosen: list[Entry], *, quick: bool, progress: Progress) -> tuple[
 def time_job(job: Job, passed: dict[str, float | None], *, quick: bool, progress: Progress) -> dict[str, Any]:
     """One job with all its rounds; memcpy of the same input among them, and fastdp on the input of a quick run too."""
     chosen = [entry for entry in entries(job=job.name) if str(entry) in passed]
-    rounds = QUICK_ROUNDS if quick else ROUNDS
+    rounds = QUICK_ROUNDS if quick else job.rounds
     bar = progress.add_task(f"timing {job.name}", total=rounds)
     tasks, moved, operations = [], None, None
     for entry in chosen:

@@ -43,7 +43,7 @@ class Job:
     and in how many passes over the same ones, where these are not its input and output, once; ``operations`` how many
     multiplications and additions it cannot do without, where these are many. The limit of a job for
     which ``limit`` names a library is what that library does. A ``heavy`` job has no place in a quick run. With
-    ``threads``, the clock counts all of them.
+    ``threads``, the clock counts all of them. A full run takes so many ``rounds``: few where a rival takes minutes.
     """
 
     name: str
@@ -63,6 +63,7 @@ class Job:
     limit: str | None = None
     heavy: bool = False
     threads: int = 1
+    rounds: int = 21
 
     def values(self, size: int) -> Any:
         """The input of the job."""

@@ -20,7 +20,7 @@ from fastdp.learning.noisy_descent import (
     make_sum,
     total_privacy,
 )
-from fastdp.learning.perturbation import Margins, least_penalty, output_penalty, perturb_objective, perturb_output
+from fastdp.learning.perturbation import Margins, objective_penalty, output_penalty, perturb_objective, perturb_output
 from fastdp.learning.scikit import (
     BaseEstimator,
     ClassifierMixin,
@@ -179,7 +179,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f'LogisticRegression: {self.method} is for two classes; use method="gradient descent" for more'
             )
         is_objective = self.method == "objective perturbation"
-        chosen = least_penalty(budget) if is_objective else output_penalty(budget, rows.shape[1])
+        chosen = objective_penalty(budget) if is_objective else output_penalty(budget, rows.shape[1])
         chosen = chosen if self.regularization is None else self.regularization
         penalty = validation.positive("LogisticRegression", "regularization", chosen)
         perturb = perturb_objective if is_objective else perturb_output

@@ -5,12 +5,14 @@ The objective is sum_i loss(y_i <w, x_i>) + penalty / 2 |w|**2, with |x_i| <= 1,
 *Output.* Adding a record moves the minimum by at most 1 / penalty. The solver stops where the gradient is below a
 tolerance, which moves it by tolerance / penalty; noise is for one plus twice the other.
 
-*Objective.* <b, w> is added, b Gaussian of scale sigma. The density of the minimum w has the factor det H(w), which
-one record changes by at most ln(1 + 1 / (4 penalty)), and that of b at -gradient(w), which one record x moves by s x,
-|s| <= 1: the logarithm changes by at most (|<b, x>| + 1/2) / sigma**2, where <b, x> / sigma is a standard normal number
-or less. So it exceeds epsilon - ln(1 + 1 / (4 penalty)) with probability delta at the most if sigma solves
-2 P(N > epsilon' sigma - 1 / (2 sigma)) = delta. What the solver leaves over, and the grid of b, is hidden by output
-noise for twice tolerance / penalty, from one hundredth of the budget.
+*Objective.* <b, w> is added, b Gaussian of scale sigma, or geometric for pure DP. The density of the minimum w has
+the factor det H(w), which one record changes by at most ln(1 + 1 / (4 penalty)), and that of b at -gradient(w), which
+one record x moves by s x, |s| <= 1: the logarithm changes by at most (|<b, x>| + 1/2) / sigma**2, where <b, x> /
+sigma is a standard normal number or less. So it exceeds epsilon - ln(1 + 1 / (4 penalty)) with probability delta at
+the most if sigma solves 2 P(N > epsilon' sigma - 1 / (2 sigma)) = delta. Geometric steps spread evenly over their
+cells of the grid have a density that changes at the edges of cells alone: s x, of an L1 norm of at most sqrt(d),
+crosses at most sqrt(d) / grid + d of them, and that is their sensitivity. What the solver leaves over, and the grid
+of b, is hidden by output noise for twice what they move the minimum by, from one hundredth of the budget.
 [Chaudhuri, Monteleoni, Sarwate 2011; Kifer, Smith, Thakurta 2012; Iyengar et al. 2019]
 """
 
@@ -32,6 +34,8 @@ SMOOTHNESS = 0.25
 GRID_BITS = 20
 SOLVER_SHARE = 0.01
 """Of epsilon and of delta, for what the solver leaves over."""
+DETERMINANT_SHARE = 1 / 64
+"""Of epsilon, for what a record changes the determinant by, where no penalty is given."""
 SPARE = 1e-9
 """Of delta, for the draws' distance from their law; and of epsilon, for the rounding of formulas."""
 
@@ -91,17 +95,27 @@ def perturb_objective(data: Margins, budget: Budget, penalty: float, rng: Rng) -
     """The minimum of the objective with a random linear term; what the solver left over is hidden."""
     size = data.rows.shape[1]
     epsilon = budget.epsilon * (1 - SOLVER_SHARE - SPARE) - math.log1p(SMOOTHNESS / penalty)
-    if not budget.delta or epsilon <= 0:
+    if epsilon <= 0:
         raise ParameterError(
-            "LogisticRegression: objective perturbation needs a delta, and a penalty above "
-            f"{least_penalty(budget):.6g} for this epsilon; give regularization, or another method"
+            "LogisticRegression: objective perturbation needs a regularization above "
+            f"{objective_penalty(budget, 0.9):.6g} for this epsilon; give more, or use another method"
         )
-    sigma = smallest_objective_sigma(epsilon, budget.delta * (1 - SOLVER_SHARE - SPARE))
-    grid = 2.0 ** (math.floor(math.log2(sigma)) - GRID_BITS)
-    noise = DiscreteGaussian(scale=sigma / grid + 1, sensitivity=1).randomize(np.zeros(size, np.int64), rng=rng)
-    weights = data.solve(penalty, np.asarray(noise) * grid)
+    noise, grid = draw_linear_term(epsilon, budget.delta * (1 - SOLVER_SHARE - SPARE), size, rng)
+    weights = data.solve(penalty, noise)
     left_over = 2 * (data.tolerance(size) + grid * math.sqrt(size)) / penalty
     return add_noise(weights, left_over, Budget(budget.epsilon * SOLVER_SHARE, budget.delta * SOLVER_SHARE), rng)
+
+
+def draw_linear_term(epsilon: float, delta: float, size: int, rng: Rng) -> tuple[np.ndarray, float]:
+    """The noise b of the objective, and the grid that it lies on; geometric where delta is 0."""
+    sigma = smallest_objective_sigma(epsilon, delta) if delta else 1 / epsilon
+    grid = 2.0 ** (math.floor(math.log2(sigma)) - GRID_BITS)
+    mechanism: DiscreteGaussian | Geometric
+    if delta:
+        mechanism = DiscreteGaussian(scale=sigma / grid + 1, sensitivity=1)
+    else:
+        mechanism = Geometric(epsilon=epsilon, sensitivity=math.ceil(math.sqrt(size) / grid) + size)
+    return np.asarray(mechanism.randomize(np.zeros(size, np.int64), rng=rng)) * grid, grid
 
 
 def output_penalty(budget: Budget, coordinates: int) -> float:
@@ -111,9 +125,9 @@ def output_penalty(budget: Budget, coordinates: int) -> float:
     return math.sqrt(2) * coordinates / budget.epsilon
 
 
-def least_penalty(budget: Budget) -> float:
-    """The penalty at which the determinant takes half of epsilon."""
-    return SMOOTHNESS / math.expm1(min(budget.epsilon, 100.0) / 2)
+def objective_penalty(budget: Budget, share: float = DETERMINANT_SHARE) -> float:
+    """The penalty at which the determinant takes a share of epsilon."""
+    return SMOOTHNESS / math.expm1(min(budget.epsilon, 100.0) * share)
 
 
 def smallest_objective_sigma(epsilon: float, delta: float) -> float:

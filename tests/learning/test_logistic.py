@@ -19,7 +19,7 @@ from fastdp.learning import LogisticRegression
 from fastdp.learning.features import UnitBall
 from fastdp.learning.logistic import METHODS
 from fastdp.learning.noisy_descent import Budget, choose_steps
-from fastdp.learning.perturbation import Margins, smallest_objective_sigma
+from fastdp.learning.perturbation import Margins, draw_linear_term, smallest_objective_sigma
 from tests.learning import data
 
 
@@ -60,10 +60,6 @@ def test_logistic__learns_more_from_more_epsilon(name, least):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_methods__learn(method, delta):
-    if not delta and method == "objective perturbation":
-        with pytest.raises(fd.ParameterError, match="needs a delta"):
-            LogisticRegression(epsilon=1.0, radius=1.0, method=method).fit(np.eye(4), [0, 1, 0, 1])
-        return
     assert accuracy(data.synthetic(), epsilon=4.0, delta=delta, method=method) > 0.74
 
 
@@ -115,6 +111,28 @@ def test_objective__sigma_bounds_the_loss_of_every_record():
     assert share > delta * 0.9
     mutant = np.maximum(2 * along + 1, -2 * along + 1) / (2 * sigma**2) / 0.95
     assert (mutant > epsilon).mean() > delta * 1.1
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("size", [1, 3, 21])
+def test_objective__pure_noise_spread_over_its_cells_bounds_the_loss_of_every_record(epsilon, size):
+    """The density of the steps of all coordinates, at b and at b + x for the worst x: a row of one sign, of norm 1."""
+    noise, grid = draw_linear_term(epsilon, 0.0, size, fd.Rng.unsafe_seed(1))
+    steps = math.ceil(math.sqrt(size) / grid) + size
+    source = np.random.default_rng(size)
+    cells = np.rint(noise / grid) + source.uniform(-0.5, 0.5, (2000, size))
+    worst = np.abs(np.rint(cells + 1 / math.sqrt(size) / grid) - np.rint(cells)).sum(axis=1)
+    assert worst.max() <= steps
+    assert worst.mean() * epsilon / steps > epsilon * (1 - 1e-4)  # of the L2 norm alone, the loss would be sqrt(size)
+    scale = np.abs(draw_linear_term(epsilon, 0.0, 4000, fd.Rng.unsafe_seed(2))[0]).mean() / math.sqrt(4000)
+    assert scale == pytest.approx(1 / epsilon, rel=0.1)
+
+
+def test_objective__refuses_a_penalty_that_leaves_no_epsilon():
+    rows, labels = data.logistic(50)
+    model = LogisticRegression(epsilon=0.1, radius=5.0, method="objective perturbation", regularization=0.5)
+    with pytest.raises(fd.ParameterError, match=r"regularization above 2\.6"):
+        model.fit(rows, labels)
 
 
 def test_minimum__moves_by_no_more_than_its_sensitivity():

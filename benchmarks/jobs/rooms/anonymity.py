@@ -209,7 +209,7 @@ def judge_parts(_job: Job, output: Any, _values: Any) -> float:
 def _job(name: str, kind: str, description: str, size: int, space: tuple[int, ...], judge: Any, *, heavy: bool) -> Job:
     return Job(
         name, "anonymity", kind, "uint8", description, lambda: None, unit="rows", size=size,
-        make=lambda rows: table(rows, space), judge=judge, heavy=heavy, traffic=_traffic,
+        make=lambda rows: table(rows, space), judge=judge, heavy=heavy, traffic=_traffic, rounds=7,
     )  # fmt: skip
 
 
