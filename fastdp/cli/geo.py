@@ -228,6 +228,12 @@ def _tell(found: Survey, paths: list[Path]) -> None:
 
     grid, cost = found.grid, digits_up(cost_of_cell(found.mechanism, found.grid))
     click.echo(f"{found.n:,} places sanitized: epsilon {cost} between places {grid.cell:g} {grid.unit} apart", err=True)
+    if found.reports_outside:
+        share = found.reports_outside / found.n
+        click.echo(
+            f"  {found.reports_outside:,} reports ({share:.1%}) lie on the border of the map or beyond it (--region)",
+            err=True,
+        )
     for name, errors in found.errors.items():
         moved = "" if errors.wasserstein is None else f", {errors.wasserstein:.0f} {grid.unit} off"
         click.echo(f"  {name:<10} total variation {errors.total_variation:.3f}{moved}", err=True)

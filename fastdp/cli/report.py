@@ -15,9 +15,10 @@ from fastdp.cli.files import csv_options
 @click.option("-p", "--plan", "plan_path", type=click.Path(exists=True, dir_okay=False), help="Default: the receipt's.")
 @click.option("--title", default="", help="The title of the page; default: the name of RELEASE.")
 @csv_options
+@click.option("--bins", type=click.IntRange(2, 4096), default=10, show_default=True, help="Ranges of distributions.")
 @click.option("--force", is_flag=True, help="Replace an existing page.")
 def command(
-    release: str, *, output: str, plan_path: str | None, title: str, force: bool, csv: dict[str, str | None]
+    release: str, *, output: str, plan_path: str | None, title: str, bins: int, force: bool, csv: dict[str, str | None]
 ) -> None:
     """Write a page about RELEASE, a sanitized file: estimates with intervals, guarantees, and what not to do with it.
 
@@ -40,6 +41,6 @@ def command(
         _, plan = open_with_receipt("report", release, None, (), None, csv=csv)
     if plan is None:
         raise click.UsageError("no receipt states the plan of this release; give it (-p PLAN)")
-    page = sanitized_page(plan, estimate_table(release, plan, csv=csv), title=title or Path(release).name)
+    page = sanitized_page(plan, estimate_table(release, plan, bins=bins, csv=csv), title=title or Path(release).name)
     write_together("report", {path: page_writer(page)}, force=force)
     click.echo(f"{output} written", err=True)

@@ -48,6 +48,10 @@ class _CacheImpl(caching.CompileResultCacheImpl):
     _locator_classes = (_Locator,)
 
 
+LISTENERS: list[Callable[[], None]] = []
+"""Called whenever a kernel was compiled."""
+
+
 @functools.cache
 def _tell() -> None:
     """Say, once per process, that a call waits for the compiler."""
@@ -68,6 +72,8 @@ class _Cache(caching.FunctionCache):
         return found
 
     def save_overload(self, signature: Any, data: Any) -> None:
+        for listener in LISTENERS:
+            listener()
         try:
             super().save_overload(signature, data)
         except OSError:

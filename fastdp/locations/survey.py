@@ -54,6 +54,8 @@ class Survey:
     outside: str
     is_seeded: bool
     quadrants: dict[str, Interval] = field(default_factory=dict)
+    reports_outside: int = 0
+    """Reports on the grid's border or beyond it, which count in the nearest cells."""
     """Shares of the four quarters of the restored map, with intervals of 95 %; single cells have none."""
 
     @property
@@ -67,6 +69,7 @@ class Survey:
             "places": self.n,
             "private": self.is_private,
             "outside": self.outside,
+            "reports_outside": self.reports_outside,
             **describe_noise(self.mechanism, self.grid),
             "maps": {
                 name: {"method": method} | (self.errors[name].to_dict() if name in self.errors else {})
@@ -177,7 +180,20 @@ def survey(
         errors = compare_all(grid, restored, maps[ORIGINAL])
     basis = ORIGINAL if truth else RESTORED
     found = trace_curve(grid, mechanism, epsilon, maps[basis], tally.n, basis) if curve else None
-    return Survey(grid, noise, tally.n, tally.reports, maps, methods, errors, found, outside, rng.is_unsafe, quadrants)
+    return Survey(
+        grid,
+        noise,
+        tally.n,
+        tally.reports,
+        maps,
+        methods,
+        errors,
+        found,
+        outside,
+        rng.is_unsafe,
+        quadrants,
+        tally.outside,
+    )
 
 
 @dataclass(slots=True)
@@ -190,6 +206,7 @@ class _Tally:
     keep_truth: bool
     drop: bool
     n: int = 0
+    outside: int = 0
     reports: np.ndarray = field(init=False)
     truth: np.ndarray | None = field(init=False)
 
@@ -207,9 +224,19 @@ class _Tally:
         if self.truth is not None:
             self.truth += self.grid.count(x, y)
         if isinstance(self.mechanism, PlanarLaplace):
-            self.reports += self.grid.count(*self.mechanism.randomize(x, y, rng=self.rng))
+            reported = self.mechanism.randomize(x, y, rng=self.rng)
+            self.outside += self._at_border(*reported)
+            self.reports += self.grid.count(*reported)
         else:
             self.reports += self.grid.count_cells(self.mechanism.randomize(self.grid.cells(x, y), rng=self.rng))
+
+    def _at_border(self, x: np.ndarray, y: np.ndarray) -> int:
+        """The reports on the grid's border, where those beyond it are clamped to, or beyond it."""
+        step = float(self.mechanism.granularity)
+        inside = np.ones(x.size, np.bool_)
+        for one, (low, high) in zip((x, y), self.grid.bounds, strict=True):
+            inside &= (one >= low + step) & (one <= high - step)
+        return x.size - int(np.count_nonzero(inside))
 
 
 def open_places(source: TableSource, columns: tuple[str, str]) -> Source:

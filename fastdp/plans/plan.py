@@ -148,6 +148,25 @@ class Plan:
         check_keys("Plan", content, TABLES)
         return cls(content.get("columns", {}), content.get("groups", ()), content.get("ledger"))
 
+    def save(self, path: str | Path) -> None:
+        """Write the plan as TOML; a file that is a plan already is updated, and keeps its comments.
+
+        Entries that say the same stay as they are written, with the files that they name. A plan that was loaded is
+        written to a new name with the comments of the file that it came from.
+
+        Parameters
+        ----------
+        path
+            The path of the file.
+        """
+        from fastdp.plans.documents.writing import write
+
+        try:
+            target = Path(path)
+        except TypeError:
+            raise ParameterError(f"Plan: save takes the path of a TOML file, got {type(path).__name__}") from None
+        write(self, target)
+
     @property
     def randomized(self) -> tuple[ColumnEntry, ...]:
         """The entries that have a mechanism."""

@@ -18,7 +18,7 @@ from fastdp.locations.lecture import (
 )
 from fastdp.report.page import heading, make_page, paragraph, picture, table
 from fastdp.report.pictures import map_address
-from fastdp.report.survey import LOUD, colour_scale
+from fastdp.report.survey import LOUD, NO_SOLVER, colour_scale
 
 SYNTHETIC = "The check-ins are synthetic: no real person is behind them."
 
@@ -33,6 +33,7 @@ def lecture_page(results: Sequence[CityResult]) -> str:
         heading("Who wins where"),
         *(paragraph(text) for text in winners(results)),
         table(*numbers(results)),
+        *([] if len(numbers(results)[0]) == 4 else [paragraph(NO_SOLVER)]),
     ]
     for result in results:
         parts += [heading(f"{result.city.name}: the maps of the first run"), _maps(result)]
@@ -100,12 +101,12 @@ def numbers(results: Sequence[CityResult]) -> tuple[list[str], list[list[str]]]:
                     if counts[0] == counts[-1]
                     else f"{counts[0]}–{counts[-1]}"
                 )
-                rows.append([
-                    f"{result.city.name}{kind}, {result.n:,} check-ins: {name}, {about}", steps, f"{variation:.3f}",
-                    "–" if moved is None else f"{moved:.0f}",
-                ])  # fmt: skip
+                far = [] if moved is None else [f"{moved:.0f}"]
+                place = f"{result.city.name}{kind}, {result.n:,} check-ins: {name}, {about}"
+                rows.append([place, steps, f"{variation:.3f}", *far])
     runs = len(results[0].runs)
-    return [f"map (means of {runs} runs)", "iterations", "total variation", "earth mover's distance, m"], rows
+    names = [f"map (means of {runs} runs)", "iterations", "total variation", "earth mover's distance, m"]
+    return names[: len(rows[0])], rows
 
 
 def _maps(result: CityResult) -> str:

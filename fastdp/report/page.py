@@ -10,24 +10,37 @@ from html import escape
 from fastdp._version import __version__
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 1180px; margin: 2em auto; padding: 0 1em; }
+:root { color-scheme: light dark; --ink: #222; --soft: #444; --pale: #666; --line: #ccc; --calm: #e8f3e8;
+  --bar: #2060a0; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e6e6; --soft: #bbb; --pale: #999; --line: #4a4a4a; --calm: #1e3324; --bar: #6aa5e0; }
+  body { background: #161616; }
+}
+* { box-sizing: border-box; } svg { max-width: 100%; height: auto; } svg text { fill: currentColor; }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink);
+  overflow-wrap: break-word; max-width: 1180px; margin: 2em auto; padding: 0 1em; }
 h1 { font-size: 1.6em; } h2 { font-size: 1.2em; margin-top: 2em; }
-.maps { display: grid; grid-template-columns: repeat(auto-fill, minmax(215px, 1fr)); gap: 14px; }
+.maps { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 14px; }
 figure { margin: 0; } figure img { width: 100%; image-rendering: pixelated; border: 1px solid #999; display: block; }
-figcaption { font-size: .85em; color: #444; } figcaption b { display: block; color: #222; font-size: 1.1em; }
-.none { border: 1px dashed #999; aspect-ratio: 1; display: grid; place-items: center; text-align: center; color: #666; }
-.scale { display: flex; align-items: center; gap: 8px; font-size: .85em; margin: 8px 0 0; }
+figcaption { font-size: .85em; color: var(--soft); }
+figcaption b { display: block; color: var(--ink); font-size: 1.1em; }
+.none { border: 1px dashed #999; aspect-ratio: 1; display: grid; place-items: center; text-align: center;
+  color: var(--pale); }
+.edge { display: flex; justify-content: space-between; font-size: .75em; color: var(--soft); }
+.edge b { font-weight: normal; text-align: center; border: 1px solid; border-top: 0; line-height: 1.3; }
+output { display: block; min-height: 1.5em; font-size: .85em; font-variant-numeric: tabular-nums; }
+.scale { display: flex; flex-wrap: wrap; align-items: center; gap: 8px; font-size: .85em; margin: 8px 0 0; }
 .scale img { height: 12px; width: 256px; border: 1px solid #999; }
 .charts { display: flex; flex-wrap: wrap; gap: 14px; }
 .charts svg { width: 460px; max-width: 100%; font: 11px system-ui, sans-serif; }
 .wide { overflow-x: auto; }
-svg .grid { stroke: #ddd; } svg .mark { stroke: #999; stroke-dasharray: 4 3; }
-table { border-collapse: collapse; margin: 1em 0; }
-td, th { border: 1px solid #ccc; padding: 3px 9px; text-align: left; }
+svg .grid { stroke: var(--line); } svg .mark { stroke: #999; stroke-dasharray: 4 3; }
+table { border-collapse: collapse; margin: 1em 0; display: block; max-width: 100%; overflow-x: auto; }
+td, th { border: 1px solid var(--line); padding: 3px 9px; text-align: left; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 .loud { background: #a00; color: #fff; padding: 10px 16px; font-size: 1.1em; }
-.calm { background: #e8f3e8; padding: 10px 16px; }
-footer { margin-top: 3em; font-size: .8em; color: #666; }
+.calm { background: var(--calm); padding: 10px 16px; }
+footer { margin-top: 3em; font-size: .8em; color: var(--pale); }
 """
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 """What a browser lets the page do, even if something crept into it: show its own pictures."""

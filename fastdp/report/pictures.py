@@ -5,13 +5,85 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
+from dataclasses import dataclass
+from html import escape
 
 import numpy as np
+
+from fastdp.locations.grid import Grid
+from fastdp.plane import Plane
+from fastdp.units.lengths import METRES
 
 STOPS = ((255, 255, 255), (254, 240, 200), (253, 204, 138), (252, 141, 89), (215, 48, 31), (127, 0, 0), (50, 0, 10))
 """Colours from nothing to the most, evenly apart."""
 SMALLEST = 320
 """Dots of a picture's longer side, at least: cells are drawn as squares of several dots."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where a map lies: its corners in words, and a length as a part of its width."""
+
+    north_east: str
+    south_west: str
+    length: str
+    part: float
+
+    @classmethod
+    def of(cls, grid: Grid) -> Frame:
+        """Of a grid, in degrees where it is on the globe.
+
+        >>> Frame.of(Grid(x=(0, 4000), y=(0, 3000), cell=500))
+        Frame(north_east='4000, 3000 m', south_west='0, 0 m', length='1000 m', part=0.25)
+        """
+        (west, east), (south, north) = grid.bounds
+        if grid.origin is None:
+            corners = [f"{east:.6g}, {north:.6g} {grid.unit}", f"{west:.6g}, {south:.6g} {grid.unit}"]
+        else:
+            ends = np.array([[east, west], [north, south]]) * METRES[grid.unit]
+            latitude, longitude = Plane("Grid", *grid.origin).unproject(*ends)
+            corners = [f"{a:.4f}°, {b:.4f}°" for a, b in zip(latitude, longitude, strict=True)]
+        length = _round_length((east - west) / 3)
+        return cls(corners[0], corners[1], f"{length:g} {grid.unit}", length / (east - west))
+
+
+def _round_length(most: float) -> float:
+    """The largest of 1, 2 or 5 times a power of ten that is not above ``most``."""
+    power = 10.0 ** np.floor(np.log10(most))
+    return float(next(step * power for step in (5, 2, 1) if step * power <= most * (1 + 1e-12)))
+
+
+def map_figure(shares: np.ndarray | None, top: float, name: str, about: str, frame: Frame) -> str:
+    """A map with its corners, a bar for its scale, and the share of the cell under the pointer (`HOVER`)."""
+    caption = f"<figcaption><b>{escape(name)}</b>{escape(about)}</figcaption>"
+    if shares is None:
+        return f'<figure><div class="none">none</div>{caption}</figure>'
+    cells = " ".join(f"{100 * share:.3g}" for share in shares.ravel().tolist())
+    return (
+        f'<figure class="map" data-columns="{shares.shape[1]}" data-rows="{shares.shape[0]}" data-cells="{cells}">'
+        f'<div class="edge"><span></span><span>{escape(frame.north_east)}</span></div>'
+        f'<img src="{map_address(shares, top)}" alt="map: {escape(name, quote=True)}">'
+        f'<div class="edge"><span>{escape(frame.south_west)}</span>'
+        f'<b style="width: {100 * frame.part:.2f}%">{escape(frame.length)}</b></div>'
+        f"<output></output>{caption}</figure>"
+    )
+
+
+HOVER = """
+for (const map of document.querySelectorAll("figure.map")) {
+  const image = map.querySelector("img"), said = map.querySelector("output");
+  const cells = map.dataset.cells.split(" "), columns = +map.dataset.columns, rows = +map.dataset.rows;
+  image.addEventListener("pointermove", event => {
+    const box = image.getBoundingClientRect();
+    const column = Math.floor((event.clientX - box.left) / box.width * columns);
+    const row = Math.floor((event.clientY - box.top) / box.height * rows);
+    if (column >= 0 && row >= 0 && column < columns && row < rows)
+      said.textContent = `row ${row + 1}, column ${column + 1}: ${cells[row * columns + column]} %`;
+  });
+  image.addEventListener("pointerleave", () => { said.textContent = ""; });
+}
+"""
+"""The script of pages with maps; it sends nothing anywhere."""
 
 
 def colours(shares: np.ndarray, top: float) -> np.ndarray:

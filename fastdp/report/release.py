@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 200
 """Groups that a page shows of each answer; of more, the largest."""
 WIDTH, LINE, LEFT = 640, 20, 160
-BAR = 'stroke="#2060a0" stroke-width="5" opacity="0.35"'
+BAR = 'style="stroke: var(--bar)" stroke-width="5" opacity="0.35"'
 
 
 def release_page(answers: ReleaseAnswers, *, level: float = 0.95, title: str = "A release") -> str:
@@ -72,6 +72,6 @@ def chart(names: list[str], values: np.ndarray, low: np.ndarray, high: np.ndarra
         parts += [
             f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end" font-size="12">{escape(shown)}</text>',
             f'<line x1="{x(low[i]):.1f}" x2="{x(high[i]):.1f}" y1="{y:.1f}" y2="{y:.1f}" {BAR}/>',
-            f'<circle cx="{x(values[i]):.1f}" cy="{y:.1f}" r="4" fill="#2060a0"/>',
+            f'<circle cx="{x(values[i]):.1f}" cy="{y:.1f}" r="4" style="fill: var(--bar)"/>',
         ]
     return "".join([*parts, "</svg>"])

@@ -11,8 +11,8 @@ from fastdp import rounding
 from fastdp.locations.survey import IBU, INVERSION, NOISY, ORIGINAL, RESTORED, Survey, cost_of_cell
 from fastdp.mechanisms.metric.planar_laplace import PlanarLaplace
 from fastdp.report.charts import line_chart
-from fastdp.report.page import heading, make_page, paragraph, picture, table
-from fastdp.report.pictures import map_address, scale_address
+from fastdp.report.page import heading, make_page, paragraph, table
+from fastdp.report.pictures import HOVER, Frame, map_figure, scale_address
 
 NAMES = {
     ORIGINAL: "original", NOISY: "noisy", INVERSION: "restored by inversion", IBU: "restored by IBU",
@@ -23,6 +23,7 @@ LOUD = (
     "with anyone who may not see the data."
 )
 CALM = "Everything on this page was computed from the reports alone, so that the guarantee below covers it too."
+NO_SOLVER = "Earth mover's distances need a solver: pip install 'fastdp[transport]'."
 SEEDED = "NOT PRIVATE. The noise came from a fixed seed: whoever knows it can take it off again."
 
 
@@ -34,29 +35,47 @@ def survey_page(found: Survey, title: str) -> str:
         paragraph(warning, "calm" if found.is_private else "loud"),
         paragraph(_about(found)),
         heading("The maps"),
-        maps(found.maps, found.methods),
+        maps(found),
+        *_outside(found),
         *_quadrants(found),
         *_numbers(found),
         *_curve(found),
         heading("The guarantee"),
         *_guarantee(found),
+        script=HOVER,
     )
 
 
 def top_of(maps: dict[str, np.ndarray]) -> float:
-    """The part that the darkest colour stands for: the largest of any map but the inversion, whose spikes are noise."""
-    return max(float(cells.max()) for name, cells in maps.items() if name != INVERSION)
+    """The part that the darkest colour stands for: the largest of any map but the inversion, whose spikes are noise.
+
+    Of the inner cells: those at the border also hold what lies outside, which may be more than all the others.
+    """
+    inner = [cells[1:-1, 1:-1] if min(cells.shape) > 2 else cells for name, cells in maps.items() if name != INVERSION]
+    top = max(float(cells.max()) for cells in inner)
+    return top if top > 0 else max(float(cells.max()) for cells in maps.values())
 
 
-def maps(cells: dict[str, np.ndarray], methods: dict[str, str]) -> str:
+def maps(found: Survey) -> str:
     """All maps side by side on one colour scale, and the scale."""
-    top = top_of(cells)
+    cells, top, frame = found.maps, top_of(found.maps), Frame.of(found.grid)
     shown = [
-        picture(map_address(cells[name], top) if name in cells else None, NAMES[name], methods[name])
+        map_figure(cells.get(name), top, NAMES[name], found.methods[name], frame)
         for name in NAMES
-        if name in methods
+        if name in found.methods
     ]
     return f'<div class="maps">{"".join(shown)}</div>' + colour_scale(top)
+
+
+def _outside(found: Survey) -> list[str]:
+    if not found.reports_outside:
+        return []
+    share = found.reports_outside / found.n
+    return [paragraph(
+        f"{found.reports_outside:,} of {found.n:,} reports ({share:.1%}) lie on the border of the map or beyond "
+        "it, and are counted in the nearest cells, which can be darker than they should be; the colours are scaled by "
+        "the cells inside. A larger --region shows where they lie."
+    )]  # fmt: skip
 
 
 def colour_scale(top: float) -> str:
@@ -94,29 +113,24 @@ def _quadrants(found: Survey) -> list[str]:
 def _numbers(found: Survey) -> list[str]:
     if not found.errors:
         return []
-    unit = found.grid.unit
-    names = [
-        "map",
-        "total variation",
-        f"earth mover's distance, {unit}",
-        "largest error of a cell",
-        "mean error of a cell",
-    ]
+    unit, solved = found.grid.unit, all(errors.wasserstein is not None for errors in found.errors.values())
+    distance = [f"earth mover's distance, {unit}"] if solved else []
+    names = ["map", "total variation", *distance, "largest error of a cell", "mean error of a cell"]
     rows = []
     for name, errors in found.errors.items():
-        moved = "–" if errors.wasserstein is None else f"{errors.wasserstein:.1f}"
+        moved = [f"{errors.wasserstein:.1f}"] if solved else []
         mean = float(np.abs(errors.per_cell).mean())
-        rows.append([NAMES[name], f"{errors.total_variation:.4f}", moved, f"{errors.largest:.4%}", f"{mean:.4%}"])
+        rows.append([NAMES[name], f"{errors.total_variation:.4f}", *moved, f"{errors.largest:.4%}", f"{mean:.4%}"])
     parts = [heading("Errors against the original"), table(names, rows)]
     blocks = max(errors.blocks for errors in found.errors.values())
-    if blocks > 1:
+    if solved and blocks > 1:
         off = blocks * found.grid.cell * math.sqrt(2)
         parts.append(paragraph(
             f"Earth mover's distances are between blocks of {blocks} x {blocks} cells, for there are too many cells: "
             f"they may be off by up to {off:.0f} {unit}, and what moves within a block is not seen."
         ))  # fmt: skip
-    if any(errors.wasserstein is None for errors in found.errors.values()):
-        parts.append(paragraph("Earth mover's distances need a solver: pip install 'fastdp[transport]'."))
+    if not solved:
+        parts.append(paragraph(NO_SOLVER))
     return parts
 
 
@@ -129,28 +143,29 @@ def _curve(found: Survey) -> list[str]:
     names = [f"{place:.3g}" for place in places]
     marked = min(range(len(places)), key=lambda k: abs(points[k].epsilon - float(found.mechanism.epsilon)))
     across = f"epsilon per {found.grid.cell:g} {unit}"
+    measures: dict[str, list[tuple[float | None, float | None]]] = {
+        "total variation": [(one.noisy.total_variation, one.restored.total_variation) for one in points],
+        f"earth mover's distance in {unit}": [(one.noisy.wasserstein, one.restored.wasserstein) for one in points],
+    }
+    shown = {name: pairs for name, pairs in measures.items() if all(None not in pair for pair in pairs)}
     charts = [
         line_chart(
-            "total variation by epsilon", places, names, across=across, marked=marked,
-            lines={
-                "noisy": [point.noisy.total_variation for point in points],
-                "restored": [point.restored.total_variation for point in points],
-            },
-        ),
-        line_chart(
-            "earth mover's distance by epsilon", places, names, across=across, marked=marked,
-            lines={
-                "noisy": [point.noisy.wasserstein for point in points],
-                "restored": [point.restored.wasserstein for point in points],
-            },
-        ),
+            f"{name} by epsilon", places, names, across=across, marked=marked,
+            lines={kind: [pair[k] for pair in pairs] for k, kind in enumerate(("noisy", "restored"))},
+        )
+        for name, pairs in shown.items()
     ]  # fmt: skip
+    sides = f": {', '.join(shown)}" if len(shown) == 1 else ": " + ", ".join(
+        f"{name} on the {side}" for name, side in zip(shown, ("left", "right"), strict=True)
+    )  # fmt: skip
     about = (
         f"Errors that as many reports would have at other epsilons, simulated from the {NAMES[curve.basis]} map on "
-        f"cells of {curve.cell:g} {unit}: total variation on the left, earth mover's distance in {unit} on the right. "
-        "The dashed line is the epsilon used."
+        f"cells of {curve.cell:g} {unit}{sides}. The dashed line is the epsilon used."
     )
-    return [heading("Privacy against utility"), paragraph(about), f'<div class="charts">{"".join(charts)}</div>']
+    more = [] if len(shown) == len(measures) else [paragraph(NO_SOLVER)]
+    return [
+        heading("Privacy against utility"), paragraph(about), f'<div class="charts">{"".join(charts)}</div>', *more
+    ]  # fmt: skip
 
 
 def _guarantee(found: Survey) -> list[str]:

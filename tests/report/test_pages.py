@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +17,8 @@ from fastdp.locations import Grid, clustered_checkins
 from fastdp.locations.lecture import lecture
 from fastdp.locations.survey import survey
 from fastdp.report.lecture import lecture_page, winners
-from fastdp.report.pictures import STOPS, colours
-from fastdp.report.survey import survey_page
+from fastdp.report.pictures import STOPS, Frame, colours
+from fastdp.report.survey import survey_page, top_of
 from tests.report.browser import BROWSER, show
 from tests.report.html import Page, read_address
 
@@ -41,7 +45,12 @@ def check_whole(text):
     page = Page(text)
     assert page.addresses
     assert all(address.startswith("data:") for address in page.addresses)
-    assert not {"script", "iframe", "object", "embed", "base", "form", "video", "audio"} & set(page.tags)
+    scripts = re.findall("<script>(.*?)</script>", text, re.DOTALL)
+    assert page.tags.count("script") == len(scripts) <= 1
+    for script in scripts:  # the page's own, which the browser runs alone, and which asks for nothing
+        assert base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in text
+        assert not re.search(r"fetch|XMLHttp|import|eval|WebSocket|sendBeacon", script)
+    assert not {"iframe", "object", "embed", "base", "form", "video", "audio"} & set(page.tags)
     styles = " ".join(page.styles)
     assert "url(" not in styles
     assert "@import" not in styles
@@ -60,6 +69,41 @@ def test_survey_page__is_whole(surveys, truth):
     assert page.tags.count("svg") == 2
     for expected in ("The guarantee", "epsilon", "Privacy against utility", "3,000 places"):
         assert expected in page.text
+
+
+def test_map__says_where_it_is_and_what_lies_outside(surveys):
+    """Corners, a scale bar, the share of each cell, and a scale that a heavy border does not flatten."""
+    found = surveys[False]
+    text = survey_page(found, "Map")
+    assert text.count('class="map"') == 4
+    for frame in (Frame.of(GRID),):
+        assert frame.north_east in text
+        assert frame.south_west in text
+        assert f"width: {100 * frame.part:.2f}%" in text
+    cells = [float(one) for one in re.search('data-cells="([^"]*)"', text)[1].split()]
+    assert np.allclose(cells, 100 * found.maps["noisy"].ravel(), rtol=0.01)
+    x, y = clustered_checkins(GRID, 3000, seed=1)
+    far = np.where(np.arange(3000) % 2 == 0, x, x + 1e6)
+    table = pa.table({"x": far, "y": y})
+    crowded = survey(table, GRID, epsilon=math.log(2) / 150, columns=("x", "y"), max_iterations=5, curve=False)
+    assert 700 < crowded.reports_outside < 2000  # the noise brings half of them back inside
+    assert f"{crowded.reports_outside:,} of 3,000 reports" in survey_page(crowded, "Map")
+    assert top_of(crowded.maps) < max(float(one.max()) for one in crowded.maps.values())
+
+
+def test_missing_solver__leaves_its_parts_out(surveys):
+    """No empty chart, no column of dashes; the page says how to get them."""
+    found = surveys[True]
+    bare = {name: replace(errors, wasserstein=None) for name, errors in found.errors.items()}
+    points = tuple(
+        replace(point, noisy=replace(point.noisy, wasserstein=None), restored=replace(point.restored, wasserstein=None))
+        for point in found.curve.points
+    )
+    text = survey_page(replace(found, errors=bare, curve=replace(found.curve, points=points)), "Map")
+    page = Page(text)
+    assert page.tags.count("svg") == 1
+    assert "earth mover's distance," not in page.text
+    assert "fastdp[transport]" in page.text
 
 
 def test_survey_page__shows_the_original_only_when_asked_and_says_so(surveys):

@@ -1,4 +1,4 @@
-"""A line on the terminal when a command waits for the compiler."""
+"""What a person sees while a command waits for the compiler: a line, and how many kernels are done."""
 
 from __future__ import annotations
 
@@ -6,20 +6,67 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from fastdp.cli.terminal.screen import LIVE
 
 
 class _Status(logging.Handler):
-    """Writes what kernels report to standard error, if a person looks at it."""
+    """Shows what kernels report, if a person looks at it; to a file nothing goes."""
 
     def __init__(self, is_quiet: Callable[[], bool]) -> None:
         super().__init__(logging.WARNING)
         self._is_quiet = is_quiet
+        self._own: Any = None
+        self._listener: Any = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        if sys.stderr.isatty() and not self._is_quiet():
-            import click
+        if not sys.stderr.isatty() or self._is_quiet():
+            return
+        import click
 
+        if LIVE:
+            LIVE[-1].console.print(self.format(record), style="dim", highlight=False, soft_wrap=True)
+        else:
             click.secho(self.format(record), err=True, dim=True)
+        if self._listener is None:
+            self._count()
+
+    def _count(self) -> None:
+        """A count of what is compiled, under the bar of the command, or by itself until one is shown."""
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        from fastdp.kernels.compiler import LISTENERS
+
+        if not LIVE:
+            columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+            self._own = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._own.start()
+            LIVE.append(self._own)
+        shown = LIVE[-1]
+        task = shown.add_task("compiling kernels, once", total=None)
+        done = 0
+
+        def count() -> None:
+            nonlocal done
+            done += 1
+            shown.update(task, description=f"compiling kernels, once: {done} done")
+
+        self._listener = count
+        LISTENERS.append(count)
+
+    def stop(self) -> None:
+        """Show nothing any more."""
+        if self._listener is not None:
+            from fastdp.kernels.compiler import LISTENERS
+
+            LISTENERS.remove(self._listener)
+            self._listener = None
+        if self._own is not None:
+            self._own.stop()
+            LIVE[:] = [one for one in LIVE if one is not self._own]
+            self._own = None
 
 
 @contextmanager
@@ -30,4 +77,5 @@ def noted(is_quiet: Callable[[], bool]) -> Iterator[None]:
     try:
         yield
     finally:
+        status.stop()
         logger.removeHandler(status)

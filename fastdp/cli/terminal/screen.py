@@ -10,6 +10,8 @@ from typing import IO, Any
 
 from fastdp.cli.terminal.signals import end_if_asked
 
+LIVE: list[Any] = []
+"""What is being redrawn on the terminal; only the last is shown."""
 PLAIN = (1e-4, 1e15)
 """Sizes of numbers that are read without an exponent."""
 Update = Callable[[int, int | None], None]
@@ -27,18 +29,31 @@ def progress(*, quiet: bool, doing: str = "") -> Iterator[Update]:
 
     class Rate(ProgressColumn):
         def render(self, task: Task) -> Any:
-            return f"{(task.speed or 0) / 1e6:.1f} M/s"
+            return f"{(task.speed or 0) / 1e6:.1f} M/s" if task.completed else ""
 
-    bar = (TextColumn("{task.description} records"), BarColumn(), Rate(), TimeRemainingColumn())
-    with Progress(*bar, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(doing, total=None)
+    bar = (TextColumn("{task.description}"), BarColumn(), Rate(), TimeRemainingColumn())
+    with alone(Progress(*bar, console=Console(stderr=True), transient=True)) as shown:
+        task = shown.add_task(f"{doing} records".lstrip(), total=None)
 
         def update(done: int, total: int | None) -> None:
             end_if_asked()
             progress_text = f"{done:,}" if total is None else f"{done:,} of {total:,}"
-            shown.update(task, completed=done, total=total, description=f"{doing} {progress_text}".lstrip())
+            shown.update(task, completed=done, total=total, description=f"{doing} {progress_text} records".lstrip())
 
         yield update
+
+
+@contextmanager
+def alone(shown: Any) -> Iterator[Any]:
+    """Something of rich's that is redrawn, the only one on the terminal while it is."""
+    for other in LIVE:
+        other.stop()
+    LIVE.append(shown)
+    try:
+        with shown:
+            yield shown
+    finally:
+        LIVE.remove(shown)
 
 
 def has_colour(stream: IO[str]) -> bool:
