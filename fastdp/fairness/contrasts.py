@@ -102,9 +102,12 @@ def _end(x: Any, m: Any, y: Any, n: Any, estimate: np.ndarray, squared: float, s
 
 
 def _score(x: Any, m: Any, y: Any, n: Any, ratio: np.ndarray) -> np.ndarray:
-    """Koopman's chi-square statistic of a ratio, with the likeliest rates that have it."""
+    """Koopman's chi-square statistic of a ratio, with the likeliest rates that have it.
+
+    The second rate is the smaller root of a quadratic, in the form that does not cancel where the ratio is small.
+    """
     b = ratio * (m + y) + x + n
-    second = (b - np.sqrt(np.maximum(b * b - 4 * ratio * (m + n) * (x + y), 0))) / (2 * ratio * (m + n))
+    second = 2 * (x + y) / (b + np.sqrt(np.maximum(b * b - 4 * ratio * (m + n) * (x + y), 0)))
     first = ratio * second
     one = (x - m * first) ** 2 / (m * first * (1 - first))
     other = (y - n * second) ** 2 / (n * second * (1 - second))

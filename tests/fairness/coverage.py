@@ -9,6 +9,7 @@ import json
 import math
 from pathlib import Path
 
+import click
 import numpy as np
 from scipy import stats
 
@@ -144,6 +145,23 @@ def wilson_cell(n, low=0.05):
     return {"what": "wilson", "n": n, "from": low, "covered": float(covered[worst]), "at": float(places[worst])}
 
 
+def small_cell(make, m, n, low, steps=45):
+    """The least exact coverage for two small groups, over rates from ``low`` to 1 - ``low``, and where it is."""
+    x, y = (place.astype(float) for place in np.indices((m + 1, n + 1)))
+    pairs = zip(x.ravel(), y.ravel(), strict=True)
+    ends = [make("selection", ((0,), (1,)), np.array(pair), np.array([m, n], float), 0.95) for pair in pairs]
+    least, most = (np.array([getattr(one, end) for one in ends]).reshape(m + 1, n + 1) for end in ("low", "high"))
+    worst = (2.0, 0.0, 0.0)
+    for p in np.linspace(low, 1 - low, steps):
+        for q in np.linspace(low, 1 - low, steps):
+            due = abs(p - q) if make is gap_of else min(p, q) / max(p, q)
+            inside = (least - 1e-12 <= due) & (due <= most + 1e-12)
+            covered = stats.binom.pmf(np.arange(m + 1), m, p) @ inside @ stats.binom.pmf(np.arange(n + 1), n, q)
+            worst = min(worst, (float(covered), float(p), float(q)))
+    kind = "gap" if make is gap_of else "ratio"
+    return {"what": kind, "sizes": [m, n], "from": low, "covered": worst[0], "at": list(worst[1:])}
+
+
 TOGETHER = {"equal": ([0.3] * 4, 20_000), "apart": ([0.2, 0.3, 0.4, 0.5], 20_000), "few": ([0.3] * 4, 3000)}
 """Rates of four groups behind k-RR, and how many people there are."""
 
@@ -162,9 +180,48 @@ def measure(runs):
         ],
         "together": [cell for rates, n in TOGETHER.values() for cell in largest_of_sanitized(rates, n, runs)],
         "contrasts": [contrast_cell(make, setting, runs) for make in (gap_of, ratio_of) for setting in GROUPS],
+        "small": [
+            small_cell(make, m, n, low)
+            for make in (gap_of, ratio_of)
+            for m, n in ((10, 10), (20, 20), (50, 50))
+            for low in (0.01, 0.05)
+        ],
         "wilson": [wilson_cell(n, low) for n in (10, 20, 50, 200, 1000) for low in (0.001, 0.05)],
     }
 
 
+SAID = {
+    "six equal": "six of 200 people, all 0.30", "six near": "six of 200, from 0.30 to 0.35",
+    "six apart": "six of 200, from 0.2 to 0.6", "uneven sizes": "5,000, 2,000 and 300 at 0.3, 40 at 0.5",
+    "rare": "four of 300, all 0.02",
+}  # fmt: skip
+EPSILONS = {1.0: "1", 2.0: "2", 0.5: "0.5", math.log(3): "ln 3"}
+
+
+def rows_of(found):
+    """The rows of the tables in docs/fairness.md."""
+    cells = {(cell["what"], cell["groups"]): cell for cell in found["contrasts"]}
+    for name, said in SAID.items():
+        shown = [cells[what, name] for what in ("gap", "ratio")]
+        yield f"| {said} | " + " | ".join(f"{cell['covered']:.1%} | {cell['width']:.3f}" for cell in shown) + " |"
+    for n, epsilon, k in SETTINGS:
+        here = [one for one in found["sanitized"] if (one["n"], one["k"], one["sanitized"]) == (n, k, ["a"])]
+        shown = [f"{n:,}", EPSILONS[epsilon], str(k)]
+        for what in ("rate", "difference"):
+            covered = [one["covered"] for one in here if one["what"] == what]
+            width = np.mean([one["width"] for one in here if one["what"] == what])
+            shown += [f"{min(covered):.1%} to {max(covered):.1%}", f"{width:.3f}"]
+        yield f"| {' | '.join(shown)} |"
+    small = {(cell["what"], cell["sizes"][0], cell["from"]): cell["covered"] for cell in found["small"]}
+    for n in (10, 20, 50):
+        ends = [small[what, n, low] for what in ("gap", "ratio") for low in (0.05, 0.01)]
+        wilson = [
+            one["covered"] for low in (0.05, 0.001) for one in found["wilson"] if (one["n"], one["from"]) == (n, low)
+        ]
+        yield f"| {n} | " + " | ".join(f"{one:.1%}" for one in (*ends, *wilson)) + " |"
+
+
 if __name__ == "__main__":
-    PLACE.write_text(json.dumps(measure(4000), indent=1) + "\n")
+    measured = measure(4000)
+    PLACE.write_text(json.dumps(measured, indent=1) + "\n")
+    click.echo("\n".join(rows_of(measured)))

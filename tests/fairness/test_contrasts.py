@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize, stats
 
 from fastdp.fairness.contrasts import gap_of, koopman, ratio_of
-from tests.fairness.coverage import GROUPS, contrast_cell
+from tests.fairness.coverage import GROUPS, contrast_cell, small_cell
 
 WIDTHS = {
     ("gap", "six equal"): 0.211, ("gap", "six near"): 0.227, ("gap", "six apart"): 0.258,
@@ -53,7 +53,23 @@ def test_koopman__is_as_published():
     assert (low[1, 0], high[1, 0]) == pytest.approx((1 / high[0, 1], 1 / low[0, 1]))
 
 
-@pytest.mark.parametrize(("x", "m", "y", "n"), [(3, 20, 9, 25), (0, 15, 4, 30), (12, 12, 5, 9), (200, 1000, 150, 900)])
+@pytest.mark.parametrize("make", [gap_of, ratio_of], ids=["gap", "ratio"])
+def test_intervals__of_small_groups_cover_nearly(make):
+    """Ten and ten people, exactly: score intervals are approximations, whose worst cells docs/fairness.md states."""
+    assert small_cell(make, 10, 10, 0.05, 15)["covered"] >= 0.90
+
+
+def test_koopman__of_nobody_in_a_group_is_not_certain():
+    """None of ten against ten of ten: the upper end was 2e-35, where two numbers cancelled."""
+    low, high = koopman(np.array([0.0, 10.0]), np.array([10.0, 10.0]), 0.95)
+    assert (low[0, 1], high[0, 1]) == (0, pytest.approx(0.27753, abs=1e-5))
+    assert (low[1, 0], high[1, 0]) == (pytest.approx(1 / 0.27753, abs=1e-3), np.inf)
+    assert koopman(np.array([0.0, 900.0]), np.array([1e6, 1e6]), 0.95)[1][0, 1] == pytest.approx(3.8415 / 900, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("x", "m", "y", "n"), [(3, 20, 9, 25), (0, 15, 4, 30), (0, 10, 9, 10), (12, 12, 5, 9), (200, 1000, 150, 900)]
+)
 def test_koopman__ends_where_the_score_test_does(x, m, y, n):
     """With the restricted likelihood maximised numerically."""
 
