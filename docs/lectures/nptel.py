@@ -78,7 +78,7 @@ for sentence in clash.pairs:
 # %% [markdown]
 # ## What a criterion costs
 #
-# The best policy under each criterion, where a right "low" gains 1 and a wrong one costs 4.6.
+# The best policy under each criterion, where a right "low" gains 1 and a wrong one costs 1.
 
 # %%
 score = np.where(np.array(decision) == 1, 3, 7) + np.arange(len(truth)) % 3

@@ -15,7 +15,7 @@ from fastdp.fairness.rates import RATES
 from fastdp.fairness.sanitized.tables import SanitizedTable
 from fastdp.fairness.tables import FairnessTable
 from fastdp.report.dots import dot_chart, unit_chart
-from fastdp.report.page import heading, make_page, paragraph, table
+from fastdp.report.page import heading, make_page, paragraph, table, wide
 from fastdp.report.thresholds import NAMES, SCRIPT, threshold_view
 from fastdp.validation import visible_text
 
@@ -113,9 +113,8 @@ def _verdicts(criteria: Sequence[Criterion]) -> str:
         p_value = "–" if criterion.p_value is None else f"{criterion.p_value:.3g}"
         contrasts = "; ".join(map(_contrast, criterion.contrasts))
         rows.append([criterion.name, criterion.asks, criterion.verdict, contrasts, between, p_value])
-    return table(
-        ["criterion", "asks for", "verdict", "largest gap or smallest ratio", "between", "p-value"], rows, range(5)
-    )
+    names = ["criterion", "asks for", "verdict", "largest gap or smallest ratio", "between", "p-value"]
+    return wide(table(names, rows, range(5)), "criteria")
 
 
 def _naive(found: SanitizedTable) -> str:
@@ -127,7 +126,7 @@ def _naive(found: SanitizedTable) -> str:
     return (
         heading("Sanitized columns")
         + paragraph(f"Reports of: {names}. Taken at face value they make decisions look fairer than they are.")
-        + table(["rate", "gap of the reports", "gap of the truth", "hidden"], rows)
+        + wide(table(["rate", "gap of the reports", "gap of the truth", "hidden"], rows), "gaps")
     )
 
 
@@ -213,5 +212,5 @@ def _prices(price: Price, economics: tuple[float, float]) -> list[str]:
     return [
         heading("The price of each criterion"),
         paragraph(f"A true positive brings {economics[0]:g}, a false one costs {economics[1]:g}."),
-        table(["policy", "share of the most profit", "thresholds"], rows, (0, 2)),
+        wide(table(["policy", "share of the most profit", "thresholds"], rows, (0, 2)), "policies and their prices"),
     ]

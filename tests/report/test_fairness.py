@@ -110,6 +110,23 @@ class TestBrowser:
         assert requests == []
         assert len(np.unique(dots.reshape(-1, 3), axis=0)) > 20
 
+    @pytest.mark.parametrize("width", [420, 1280])
+    def test_page__fits_a_phone_and_a_desk(self, page, reports, tmp_path, width):
+        """Wide tables scroll by themselves; the mutant without that is wider than a phone."""
+        mutant = page.replace('class="wide"', 'class="x"')
+        for text, fits in ((page, True), (fairness_page(reports, "Reports"), True), (mutant, width > 1000)):
+            tab = Tab(text, tmp_path)
+            try:
+                tab.call(
+                    "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
+                )
+                assert (tab.ask("document.documentElement.scrollWidth") <= width) == fits
+                tab.ask("document.querySelector('.wide, .x').focus()")
+                assert tab.ask("document.activeElement.getAttribute('role')") == "region"
+                assert tab.complaints == []
+            finally:
+                tab.close()
+
     def test_thresholds__by_keyboard(self, page, table, tmp_path):
         """Every preset shows the rates and the profit of its policy; arrow keys move one group's threshold."""
         tab = Tab(page, tmp_path)

@@ -158,8 +158,9 @@ def _tally() -> None:
     from fastdp.fairness.encoding import Codes
     from fastdp.fairness.tally import tally
 
+    narrow = Codes(np.zeros(RECORDS, np.uint8), (0, 1))
+    tally([narrow, narrow, narrow])
     for size in (2, 1 << 8, 1 << 15):
-        narrow = Codes(np.zeros(RECORDS, np.uint8), (0, 1))
         wide = Codes(np.zeros(RECORDS, np.uint8 if size <= 1 << 8 else np.uint16), tuple(range(size)))
         for columns in ([wide, narrow], [narrow, wide, narrow]):
             tally(columns)
