@@ -86,12 +86,17 @@ _MOVES = (
     ),
     ("fastdp.columns", "fastdp.columns", "truths=booleans"),
     ("fastdp", "fastdp", "parallel=threads"),
+    ("fastdp.anonymity", "fastdp.anonymity.coding", "codes encoding grouping"),
+    ("fastdp.learning", "fastdp.learning.noise", "streams=coefficients"),
 )  # fmt: skip
 """The old package, the new one, and the modules that moved, old=new where the name changed."""
 _SPLIT = {
     "fastdp.tables.sources": ("fastdp.io.open", "fastdp.io.base", "fastdp.io.memory", "fastdp.io.parquet"),
+    "fastdp.learning.noise_streams": (
+        "fastdp.learning.noise.banded", "fastdp.learning.noise.tree", "fastdp.learning.noise.stream",
+    ),
     "fastdp.tables.sinks": ("fastdp.io.sinks", "fastdp.io.memory", "fastdp.io.parquet"),
-}
+}  # fmt: skip
 """Modules that became several; names are looked up in these, in this order."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -190,6 +191,13 @@ def unknown(what: str, given: object, allowed: tuple[str, ...]) -> str:
     near = get_close_matches(given, allowed, 1) if isinstance(given, str) else []
     hint = f"did you mean {near[0]!r}?" if near else f"it is one of {', '.join(allowed)}"
     return f"unknown {what} {given!r}; {hint}"
+
+
+def all_known(owner: str, what: str, given: Iterable[object], allowed: Sequence[str]) -> None:
+    """Refuse the first of several words that is not among those allowed, with the nearest that is."""
+    for word in given:
+        if word not in allowed:
+            raise ParameterError(f"{owner}: {unknown(what, word, tuple(allowed))}")
 
 
 def visible_text(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fastdp.anonymity.grouping import Shares
+from fastdp.anonymity.coding.grouping import Shares
 from fastdp.kernels.classes import diversity as places
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fastdp.anonymity.codes import Codes, Rows, sort_values
+from fastdp.anonymity.coding.codes import Codes, Rows, sort_values
 from fastdp.errors import ParameterError
 from fastdp.hierarchies import Hierarchy
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fastdp.anonymity.codes import Codes, sort_values
+from fastdp.anonymity.coding.codes import Codes, sort_values
+from fastdp.anonymity.coding.grouping import Shares, lay_out, number_rows, weighted_entries
 from fastdp.anonymity.generalization import Ladder
-from fastdp.anonymity.grouping import Shares, lay_out, number_rows, weighted_entries
 from fastdp.anonymity.loss import Loss
 from fastdp.anonymity.requirements import Requirement, fitting
 from fastdp.errors import ParameterError

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastdp.anonymity.codes import Codes
-from fastdp.anonymity.grouping import Shares, lay_out
+from fastdp.anonymity.coding.codes import Codes
+from fastdp.anonymity.coding.grouping import Shares, lay_out
 from fastdp.anonymity.requirements import Requirement
 from fastdp.kernels.classes.diversity import FIGURES
 from fastdp.kernels.classes.mondrian import cut_parts

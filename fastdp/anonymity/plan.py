@@ -25,9 +25,7 @@ def load_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
         read = tomllib.loads(place.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ParameterError(f"{OWNER}: {place.name!r} is no TOML file: {error}") from None
-    for key in read:
-        if key not in KEYS:
-            raise ParameterError(f"{OWNER}: {validation.unknown('key', key, KEYS)}")
+    validation.all_known(OWNER, "key", read, KEYS)
     if "k" not in read:
         raise ParameterError(f"{OWNER}: the plan must say k, the fewest rows of a class")
     quasi = read.get("quasi")

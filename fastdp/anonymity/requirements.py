@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fastdp import validation
-from fastdp.anonymity.grouping import Entries, Shares
+from fastdp.anonymity.coding.grouping import Entries, Shares
 from fastdp.errors import ParameterError
 from fastdp.kernels.classes import diversity as places
 from fastdp.kernels.classes.diversity import FIGURES, check_entries

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from fastdp.anonymity.certificate import Certificate
-from fastdp.anonymity.classes import Classes, failures
-from fastdp.anonymity.codes import Codes
-from fastdp.anonymity.encoding import plain_column, read_batches
+from fastdp.anonymity.classes import Classes
+from fastdp.anonymity.coding.codes import Codes
+from fastdp.anonymity.coding.encoding import plain_column
+from fastdp.anonymity.coding.reading import read_batches
+from fastdp.anonymity.findings import failures
 from fastdp.anonymity.generalization import Ladder
 from fastdp.anonymity.mondrian import Parts
 from fastdp.anonymity.requirements import Requirement

@@ -10,6 +10,7 @@ from fastdp import validation
 from fastdp.attacks.attack import Attack
 from fastdp.attacks.keys import number
 from fastdp.errors import ParameterError, SchemaError
+from fastdp.kernels.splitmix import splitmix
 from fastdp.typing import Matrix
 
 OWNER = "attacks.topology"
@@ -69,20 +70,11 @@ def _spread(edges: np.ndarray, n: int, colours: np.ndarray, step: int) -> np.nda
     if step == 0:
         return np.bincount(np.concatenate([a, b]), minlength=n).astype(np.int64)
     with np.errstate(over="ignore"):
-        mixed = _mix(colours.astype(np.uint64))
+        mixed = splitmix(colours.astype(np.uint64))
         sums = mixed * np.uint64(3)
         np.add.at(sums, a, mixed[b])
         np.add.at(sums, b, mixed[a])
-        return _mix(sums).view(np.int64)
-
-
-def _mix(words: np.ndarray) -> np.ndarray:
-    """SplitMix64's finalizer, so that sums of colours do not collide."""
-    words = (words + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: np.ndarray = words ^ (words >> np.uint64(31))
-    return mixed
+        return splitmix(sums).view(np.int64)
 
 
 def _matched(colours: list[np.ndarray], edges: np.ndarray) -> float:

@@ -57,7 +57,7 @@ def command(
     if output is None and not dry_run:
         raise click.UsageError("say where to write: -o OUT (or try it with --dry-run)")
     from fastdp.anonymity.anonymize import anonymize
-    from fastdp.anonymity.classes import describe
+    from fastdp.anonymity.findings import describe
     from fastdp.anonymity.plan import load_plan
     from fastdp.cli.files import check_outputs, page_writer, write_together
     from fastdp.validation import visible_text

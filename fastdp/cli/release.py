@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fastdp.cli.options import INPUT_FORMAT, LEDGER, LEVEL, RECEIPT
+
 if TYPE_CHECKING:
     from fastdp.queries.plans.plan import ReleasePlan
     from fastdp.queries.plans.run import Job, ReleaseAnswers
-
-FORMATS = click.Choice(["parquet", "arrow", "csv"])
 
 
 class _RunByDefault(click.Group):
@@ -39,9 +39,7 @@ def command() -> None:
 
 @command.command("init")
 @click.argument("source", metavar="FILE", type=click.Path(exists=True, allow_dash=True))
-@click.option(
-    "--from", "input_format", type=FORMATS, help="The format of FILE, where its content and name do not tell."
-)
+@INPUT_FORMAT
 def init(source: str, *, input_format: str | None) -> None:
     """Print a commented release.toml for FILE, from its names and types only, never from its data.
 
@@ -64,13 +62,11 @@ def init(source: str, *, input_format: str | None) -> None:
 @click.option("--keys", help='The groups of --sql: "select", or a file that lists them.')
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="The table to write: .parquet, .arrow or .csv.")
 @click.option("--html", type=click.Path(dir_okay=False), help="A page with answers, intervals and pictures.")
-@click.option("--receipt", type=click.Path(dir_okay=False), help="Where the receipt goes; default: OUT.receipt.json.")
-@click.option("--ledger", type=click.Path(dir_okay=False), help="The ledger that pays for it; default: the plan's.")
+@RECEIPT
+@LEDGER
 @click.option("--name", default="", help="What the release is called in the ledger.")
-@click.option("--level", default=0.95, show_default=True, help="The level of intervals.")
-@click.option(
-    "--from", "input_format", type=FORMATS, help="The format of FILE, where its content and name do not tell."
-)
+@LEVEL
+@INPUT_FORMAT
 @click.option(
     "--explain", "-n", "--dry-run", "explain", is_flag=True, help="Say what it would cost and tell; spend nothing."
 )

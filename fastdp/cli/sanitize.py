@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fastdp.cli.files import csv_options
+from fastdp.cli.options import FORMATS, RECEIPT
 
 if TYPE_CHECKING:
     from fastdp.random.job import JobKey
-
-FORMATS = click.Choice(["parquet", "arrow", "csv"])
 
 
 @click.command("sanitize")
@@ -33,7 +32,7 @@ FORMATS = click.Choice(["parquet", "arrow", "csv"])
 @click.option("--from", "input_format", type=FORMATS, help="The format of IN, where its content and name do not tell.")
 @click.option("--to", "output_format", type=FORMATS, help="The format of OUT, where its name does not tell.")
 @csv_options
-@click.option("--receipt", type=click.Path(dir_okay=False), help="Where the receipt goes; default: OUT.receipt.json.")
+@RECEIPT
 @click.option(
     "--ledger", type=click.Path(dir_okay=False), help="The ledger that pays for the release; default: the plan's."
 )

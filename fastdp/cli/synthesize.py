@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fastdp.cli.options import FORMATS, INPUT_FORMAT, LEDGER, LEVEL, RECEIPT
+
 if TYPE_CHECKING:
     from fastdp.synthesis.result import Synthesis
     from fastdp.synthesis.synthesize import Job
-
-FORMATS = click.Choice(["parquet", "arrow", "csv"])
 
 
 @click.command("synthesize")
@@ -22,13 +22,11 @@ FORMATS = click.Choice(["parquet", "arrow", "csv"])
 @click.option("-o", "--output", type=click.Path(allow_dash=True), help='The rows: .parquet, .arrow, .csv, or "-".')
 @click.option("--rows", type=click.IntRange(min=1), help="How many; about as many as FILE has by default.")
 @click.option("--html", type=click.Path(dir_okay=False), help="A page with noisy and synthetic marginals.")
-@click.option("--receipt", type=click.Path(dir_okay=False), help="Where the receipt goes; default: OUT.receipt.json.")
-@click.option("--ledger", type=click.Path(dir_okay=False), help="The ledger that pays for it; default: the plan's.")
+@RECEIPT
+@LEDGER
 @click.option("--name", default="", help="What the synthesis is called in the ledger.")
-@click.option("--level", default=0.95, show_default=True, help="The level of intervals.")
-@click.option(
-    "--from", "input_format", type=FORMATS, help="The format of FILE, where its content and name do not tell."
-)
+@LEVEL
+@INPUT_FORMAT
 @click.option("--to", "output_format", type=FORMATS, help="The format of OUT, where its name does not tell.")
 @click.option("--explain", "-n", "--dry-run", "explain", is_flag=True, help="Say what it would cost; spend nothing.")
 @click.option("--force", is_flag=True, help="Replace existing outputs.")

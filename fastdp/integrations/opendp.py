@@ -50,7 +50,7 @@ def make_gaussian(input_domain: Any, input_metric: Any, scale: float) -> Any:
     Parameters
     ----------
     input_domain
-        An atom domain of floats without NaN, or a vector domain of them with a size.
+        As in `make_laplace`.
     input_metric
         The absolute distance, or for a vector the L2 distance.
     scale

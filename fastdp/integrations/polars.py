@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from fastdp.integrations.frames import Frame
 from fastdp.optional import load
 from fastdp.plans.plan import Plan
 from fastdp.random.job import JobKey
 from fastdp.tables.chunks import CHUNK, WHOLE
 from fastdp.tables.sanitize import read_key
-from fastdp.tables.sanitize import sanitize as sanitize_table
 from fastdp.tables.sanitizing.payment import Budget, pay_for
 from fastdp.tables.task import Task
 
@@ -21,23 +21,8 @@ pl = load("fastdp.polars", "polars", extra="polars")
 
 
 @pl.api.register_dataframe_namespace("fastdp")
-class FrameNamespace:
+class FrameNamespace(Frame):
     """What fastdp does with a data frame."""
-
-    def __init__(self, frame: Any) -> None:
-        self._frame = frame
-
-    def sanitize(self, plan: Plan, **options: Any) -> Any:
-        """The sanitized frame: `fastdp.sanitize`, whose options it takes.
-
-        Parameters
-        ----------
-        plan
-            What becomes of each column.
-        options
-            Those of `fastdp.sanitize`.
-        """
-        return sanitize_table(self._frame, plan, **options)
 
 
 @pl.api.register_lazyframe_namespace("fastdp")

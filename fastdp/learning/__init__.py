@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from fastdp.learning.federated import DiscreteGaussianSum, Simulation, SkellamSum, simulate
 from fastdp.learning.flower import flower_message, flower_strategy
 from fastdp.learning.gradient_sum import GradientSum
-from fastdp.learning.noise_streams import BandedNoise, TreeNoise
+from fastdp.learning.noise.banded import BandedNoise
+from fastdp.learning.noise.tree import TreeNoise
 from fastdp.learning.sampling import poisson_sample
 from fastdp.learning.torch import PrivateOptimizer
 from fastdp.learning.training import Training, pay_for_training, train, training_cost

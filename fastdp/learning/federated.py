@@ -241,22 +241,10 @@ class SkellamSum(FederatedSum):
 
     Parameters
     ----------
-    clients
-        The number of clients.
-    clip
-        The largest L2 norm of an update.
-    dimension
-        The number of coordinates of an update.
-    noise_multiplier
-        The standard deviation of the noise in the sum of ``least`` clients, as a multiple of the clip.
-    bits
-        The sum is modulo 2**bits; fewer make smaller messages and a coarser grid.
-    least
-        The clients that stay at the least; all where None.
+    clients, clip, dimension, noise_multiplier, bits, least, local
+        As in `DiscreteGaussianSum`.
     delta
         The delta at which the guarantees are stated.
-    local
-        Noise for each message by itself, as a multiple of twice the clip.
 
     >>> import fastdp as fd, numpy as np
     >>> total = SkellamSum(clients=1000, clip=1.0, dimension=3, noise_multiplier=4.0, bits=18, delta=1e-6)

@@ -31,18 +31,10 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    epsilon, delta
-        The guarantee of the whole fit; epsilon has no default.
-    bounds
-        The interval (low, high) of the features, numbers or one per feature; values beyond are clamped.
-    radius
-        The largest norm of a row, after scaling by ``bounds``; rows beyond are scaled down.
+    epsilon, delta, bounds, radius, intercept_scale, unsafe_seed
+        As in `LogisticRegression`.
     target_bounds
         The interval (low, high) of the targets; values beyond are clamped.
-    intercept_scale
-        The constant column beside rows of norm 1.
-    unsafe_seed
-        A fixed seed, for tests alone: who knows it can remove the noise.
 
     >>> import fastdp as fd, numpy as np
     >>> X = np.random.default_rng(1).uniform(-1, 1, (5000, 1))

@@ -72,7 +72,7 @@ def additive_leakage(channel: ChannelLike, prior: ArrayLike, gain: PayoffLike = 
     prior
         The distribution of the secret.
     gain
-        As in `posterior_vulnerability`.
+        ``"identity"``, a matrix with a row per guess and a column per input, or a function of guesses and truths.
 
     >>> additive_leakage([[0.75, 0.25], [0.25, 0.75]], [0.5, 0.5])
     0.25

@@ -22,10 +22,8 @@ def posterior(channel: ChannelLike, prior: ArrayLike, output: int | None = None)
 
     Parameters
     ----------
-    channel
-        A channel, or its matrix, inputs by outputs.
-    prior
-        The distribution of the secret.
+    channel, prior
+        As in `additive_leakage`.
     output
         The number of the output that was seen; all of them by default.
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from fastdp.anonymity.classes import leaks, people
+from fastdp.anonymity.findings import leaks, people
 from fastdp.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from fastdp.report.page import heading, make_page, paragraph, table
 
 if TYPE_CHECKING:
-    from fastdp.anonymity.anonymize import Anonymized
     from fastdp.anonymity.classes import Classes
     from fastdp.anonymity.lattice import Node
+    from fastdp.anonymity.result import Anonymized
     from fastdp.anonymity.risk import Risk
 
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100, 1000, 10**4, 10**5, 10**6)

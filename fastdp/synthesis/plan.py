@@ -213,9 +213,7 @@ class SynthesisPlan:
             raise ParameterError(f"{OWNER}: not valid TOML: {error}") from None
         except RecursionError:
             raise ParameterError(f"{OWNER}: values are nested too deeply") from None
-        for key in content:
-            if key not in TABLES:
-                raise ParameterError(f"{OWNER}: {validation.unknown('table', key, TABLES)}")
+        validation.all_known(OWNER, "table", content, TABLES)
         if "budget" not in content:
             raise ParameterError(f"{OWNER}: [budget] is missing: give rho, or epsilon and delta; there is no default")
         plan = cls.__new__(cls)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,10 +39,7 @@ def read_workload(owner: str, domains: Sequence[ColumnDomain], ways: int, listed
     for one in listed:
         if not isinstance(one, list | tuple) or not one or len(set(one)) < len(one):
             raise ParameterError(f"{owner}: workload: each marginal is a list of different columns")
-        for name in one:
-            if name not in names:
-                raise ParameterError(f"{owner}: workload: {validation.unknown('column', name, tuple(names))}")
-        subset = tuple(sorted(names.index(name) for name in one))
+        subset = _read_subset(f"{owner}: workload", names, one)
         if cells_of(domains, subset) > MOST_CELLS:
             raise ParameterError(
                 f"{owner}: workload: the marginal of {', '.join(one)} has {cells_of(domains, subset):,} cells, above "
@@ -50,6 +47,13 @@ def read_workload(owner: str, domains: Sequence[ColumnDomain], ways: int, listed
             )
         chosen.append(subset)
     return list(dict.fromkeys(chosen))
+
+
+def _read_subset(owner: str, names: Sequence[str], given: Iterable[str]) -> Columns:
+    """The numbers of the columns with these names, ascending."""
+    given = tuple(given)
+    validation.all_known(owner, "column", given, names)
+    return tuple(sorted(map(names.index, given)))
 
 
 def cells_of(domains: Sequence[ColumnDomain], subset: Columns) -> int:
@@ -80,10 +84,7 @@ def read_empty(owner: str, domains: Sequence[ColumnDomain], listed: Any) -> dict
     for rule in listed:
         if not isinstance(rule, Mapping) or len(rule) < 1:
             raise ParameterError(f"{owner}: zeros: each rule is a table of values by column")
-        for name in rule:
-            if name not in names:
-                raise ParameterError(f"{owner}: zeros: {validation.unknown('column', name, tuple(names))}")
-        subset = tuple(sorted(names.index(name) for name in rule))
+        subset = _read_subset(f"{owner}: zeros", names, rule)
         if cells_of(domains, subset) > MOST_CELLS:
             raise ParameterError(f"{owner}: zeros: the rule about {', '.join(rule)} has too many cells")
         mask = np.ones([domains[column].size for column in subset], bool)

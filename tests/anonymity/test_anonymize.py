@@ -14,7 +14,7 @@ import pytest
 from pyarrow import csv
 
 import fastdp as fd
-from fastdp.anonymity import anonymize as module
+from fastdp.anonymity import job as module
 from fastdp.anonymity import lattice, writing
 
 AGE, ZIP = fd.Hierarchy.intervals(5, 10, 50), fd.Hierarchy.prefix(3, 2)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastdp as fd
-from fastdp.anonymity import encoding, grouping
+from fastdp.anonymity.coding import grouping, reading
 from tests.anonymity.reference import figures, group, recursive
 
 classes = fd.anonymity.classes
@@ -94,7 +94,7 @@ def test_containers__give_the_same_classes(make, expected):
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "folder"])
 def test_files__are_streamed(tmp_path, monkeypatch, expected, kind):
-    monkeypatch.setattr(encoding, "PENDING", 256)  # reduced many times on the way
+    monkeypatch.setattr(reading, "PENDING", 256)  # reduced many times on the way
     table = random_table()
     if kind == "parquet":
         source = tmp_path / "t.parquet"

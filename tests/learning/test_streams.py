@@ -10,8 +10,7 @@ from scipy.stats import chi2
 
 import fastdp as fd
 from fastdp.learning import BandedNoise, TreeNoise
-from fastdp.learning.noise_streams import FINE, GRID, honaker_variance
-from fastdp.learning.streams import (
+from fastdp.learning.noise.coefficients import (
     invert,
     optimal_coefficients,
     prefix_errors,
@@ -19,6 +18,8 @@ from fastdp.learning.streams import (
     root_coefficients,
     squared_sensitivity,
 )
+from fastdp.learning.noise.stream import FINE, GRID
+from fastdp.learning.noise.tree import honaker_variance
 
 
 def test_oracle_45__root():

@@ -178,7 +178,7 @@ def judge_loss(job: Job, output: Any, values: Any) -> float:
 
 def fastdp_mondrian(_job: Job, values: Any) -> Call:
     """The parts with their sizes and ranges, from the columns as they are."""
-    from fastdp.anonymity.encoding import open_table, read_rows
+    from fastdp.anonymity.coding.reading import open_table, read_rows
     from fastdp.anonymity.mondrian import partition
     from fastdp.anonymity.requirements import Requirement
 

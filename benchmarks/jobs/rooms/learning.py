@@ -12,7 +12,7 @@ import fastdp as fd
 from benchmarks.jobs.job import Job
 from benchmarks.jobs.laws import Law, p_value
 from benchmarks.rivals.ways import Call, Way
-from fastdp.learning.streams import invert, quantise, root_coefficients
+from fastdp.learning.noise.coefficients import invert, quantise, root_coefficients
 
 WIDTH = 1_000_000
 CLIP, MULTIPLIER = 1.0, 2.0

@@ -67,7 +67,8 @@ def command(
       fastdp audit anonymity people.parquet --quasi zip,age,sex --fail-below k=5
       fastdp audit anonymity people.parquet --quasi zip,age,sex --population voters.parquet -o page.html
     """
-    from fastdp.anonymity.classes import classes, describe, leaks
+    from fastdp.anonymity.classes import classes
+    from fastdp.anonymity.findings import describe, leaks
     from fastdp.cli.files import check_outputs, page_writer, write_together
     from fastdp.validation import visible_text
 

@@ -160,7 +160,7 @@ def count_kept(job: Job, source: str, input_format: str | None) -> Classes | Non
 
 def explain_kept(kept: Classes) -> list[str]:
     """What columns that are kept tell apart, in words."""
-    from fastdp.anonymity.classes import people
+    from fastdp.anonymity.findings import people
 
     unique = people(kept.unique, SHOWN)
     share = f" ({kept.unique / kept.rows:.1%})" if unique[0].isdigit() else ""

@@ -33,6 +33,15 @@ def table_mask(count):
     return mask
 
 
+@inlined
+def find_slot(word, table, used, free, mask):
+    """Where a hash is in a bucket's table, or where it goes; ``used`` is ``free`` in empty slots."""
+    s = np.int64(word) & mask
+    while used[s] != free and table[s] != word:
+        s = (s + 1) & mask
+    return s
+
+
 @kernel
 def count_buckets(keys, shift, counts):
     """Add the number of keys of each bucket, which is the top bits of their hash, to ``counts``."""
@@ -92,9 +101,7 @@ def size_classes(hashes, ends, table, counts, sizes):
         mask = table_mask(end - begin)
         for i in range(begin, end):
             word = hashes[i]
-            s = np.int64(word) & mask
-            while counts[s] != 0 and table[s] != word:
-                s = (s + 1) & mask
+            s = find_slot(word, table, counts, 0, mask)
             table[s] = word
             counts[s] += one
         if end > begin:
@@ -120,9 +127,7 @@ def number_classes(hashes, rows, ends, table, numbers, ids, first):
         mask = table_mask(end - begin)
         for i in range(begin, end):
             word = hashes[i]
-            s = np.int64(word) & mask
-            while numbers[s] >= 0 and table[s] != word:
-                s = (s + 1) & mask
+            s = find_slot(word, table, numbers, -1, mask)
             if numbers[s] < 0:
                 table[s] = word
                 numbers[s] = classes
@@ -153,9 +158,7 @@ def list_entries(hashes, beside, ends, table, numbers, ids, order, starts, row, 
         found = 0
         for i in range(count):
             word = hashes[begin + i]
-            s = np.int64(word) & mask
-            while numbers[s] >= 0 and table[s] != word:
-                s = (s + 1) & mask
+            s = find_slot(word, table, numbers, -1, mask)
             if numbers[s] < 0:
                 table[s] = word
                 numbers[s] = found

@@ -139,18 +139,23 @@ def fold_entries(offsets, values, counts, depth, shares, logs, below, area, larg
         fold_class(figures, summary)
 
 
+@inlined
+def list_counts(row, values, counts):
+    """List the values that a row counts, ascending, with how often each occurs; returns how many."""
+    found = 0
+    for s in range(row.size):
+        if row[s]:
+            values[found] = s
+            counts[found] = row[s]
+            found += 1
+    return found
+
+
 @kernel
 def fold_table(table, depth, shares, logs, below, area, values, counts, largest, figures, summary):
     """Fold all classes of a direct table [key, value] into ``summary``, as :func:`fold_entries`."""
-    known = table.shape[1]
     for key in range(table.shape[0]):
-        row = table[key]
-        found = 0
-        for s in range(known):
-            if row[s]:
-                values[found] = s
-                counts[found] = row[s]
-                found += 1
+        found = list_counts(table[key], values, counts)
         if found:
             measure_class(values, counts, 0, found, depth, shares, logs, below, area, largest, figures)
             fold_class(figures, summary)

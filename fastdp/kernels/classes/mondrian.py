@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastdp.kernels.classes.diversity import FIGURES, measure_class
+from fastdp.kernels.classes.diversity import FIGURES, list_counts, measure_class
 from fastdp.kernels.jit import inlined, kernel
 
 FEW = 64
@@ -25,12 +25,7 @@ def values_fit(codes, side, left, shares, low, high, depth, row, values, counts,
     for i in range(codes.size):
         if (side[i] == 0) == left:
             row[codes[i]] += 1
-    found = 0
-    for s in range(known):
-        if row[s]:
-            values[found] = s
-            counts[found] = row[s]
-            found += 1
+    found = list_counts(row[:known], values, counts)
     measure_class(values, counts, 0, found, depth, shares[0], shares[1], shares[2], shares[3], largest, figures)
     for j in range(FIGURES):
         if not (low[j] <= figures[j] <= high[j]):

@@ -72,23 +72,33 @@ def roll_up(words, weights, source, count, target, field, maps, offset, table, s
 
 
 @inlined
+def class_of(low, high, room, table, stamp, places, classes):
+    """The number of a tuple's class, which may be a new one, and how many there are."""
+    s = place_of(low, high, places)
+    while table[s, 0] == stamp and (room[0, table[s, 1]] != low or room[1, table[s, 1]] != high):
+        s = (s + 1) & places
+    if table[s, 0] != stamp:
+        table[s, 0] = stamp
+        table[s, 1] = classes
+        room[0, classes] = low
+        room[1, classes] = high
+        classes += 1
+    return table[s, 1], classes
+
+
+@inlined
 def rows_below(words, weights, slot, count, kept, k, room, sizes, table, stamp):
     """Rows in classes smaller than k if only some fields, those in the masks ``kept``, tell rows apart."""
     places = places_for(count)
     found = np.int64(0)
     for i in range(count):
-        low, high = words[slot, 0, i] & kept[0], words[slot, 1, i] & kept[1]
-        s = place_of(low, high, places)
-        while table[s, 0] == stamp and (room[0, table[s, 1]] != low or room[1, table[s, 1]] != high):
-            s = (s + 1) & places
-        if table[s, 0] != stamp:
-            table[s, 0] = stamp
-            table[s, 1] = found
-            room[0, found] = low
-            room[1, found] = high
+        number, classes = class_of(
+            words[slot, 0, i] & kept[0], words[slot, 1, i] & kept[1], room, table, stamp, places, found
+        )
+        if classes > found:
             sizes[found] = 0
-            found += 1
-        sizes[table[s, 1]] += weights[slot, i]
+            found = classes
+        sizes[number] += weights[slot, i]
     small = np.int64(0)
     for c in range(found):
         if sizes[c] < k:
@@ -151,21 +161,6 @@ def assess_sizes(
     out[CLASSES] = classes
     out[LOSS] = total
     out[BOUND] = bound
-
-
-@inlined
-def class_of(low, high, room, table, stamp, places, classes):
-    """The number of a tuple's class, which may be a new one, and how many there are."""
-    s = place_of(low, high, places)
-    while table[s, 0] == stamp and (room[0, table[s, 1]] != low or room[1, table[s, 1]] != high):
-        s = (s + 1) & places
-    if table[s, 0] != stamp:
-        table[s, 0] = stamp
-        table[s, 1] = classes
-        room[0, classes] = low
-        room[1, classes] = high
-        classes += 1
-    return table[s, 1], classes
 
 
 @inlined

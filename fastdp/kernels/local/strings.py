@@ -12,6 +12,7 @@ import numpy as np
 from fastdp.kernels.jit import inlined, kernel
 from fastdp.kernels.local.krr import KEEP, UNDECIDED, draw_entries, finish_entry
 from fastdp.kernels.local.permanent import _load, _word
+from fastdp.kernels.splitmix import mix
 from fastdp.kernels.stream.keystream import GROUP_BLOCKS, fill_group
 from fastdp.kernels.stream.lanes import FULL, enqueue, private_lanes
 from fastdp.kernels.stream.words import EIGHTHS, HALVES, fill_tile, find_flagged, locate
@@ -30,17 +31,9 @@ _U = np.uint64
 
 
 @inlined
-def _mix(word):
-    """SplitMix64's finalizer, a bijection of 64 bits."""
-    word = (word ^ (word >> _U(30))) * _U(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> _U(27))) * _U(0x94D049BB133111EB)
-    return word ^ (word >> _U(31))
-
-
-@inlined
 def _find_level(seed, ends):
     """The level of a seed: ``ends`` are the running shares of levels, out of 2**32."""
-    word = _mix(seed ^ _LEVEL) >> _U(32)
+    word = mix(seed ^ _LEVEL) >> _U(32)
     level = 0
     while level < ends.size - 1 and word >= ends[level]:
         level += 1
@@ -58,14 +51,14 @@ def _fold(words, row, bits):
         word = words[row, w]
         if left < 64:
             word = (word >> _U(64 - left)) << _U(64 - left)
-        found = _mix(found ^ word) + _U(w + 1)
-    return _mix(found) >> _U(16)
+        found = mix(found ^ word) + _U(w + 1)
+    return mix(found) >> _U(16)
 
 
 @inlined
 def _hash(seed, folded, g):
     """The hash of a folded prefix by the function of a seed."""
-    number = _mix(seed ^ _SLOPE) * folded + _mix(seed ^ _OFFSET)
+    number = mix(seed ^ _SLOPE) * folded + mix(seed ^ _OFFSET)
     return ((number >> _U(48)) * g) >> _U(16)
 
 
@@ -178,8 +171,8 @@ def _open(seed, value, starts, widths):
     bucket, bad = np.int64(value), np.uint8(0)
     if bucket >= starts.size:
         bucket, bad = 0, np.uint8(BAD_VALUE)
-    first = _mix(seed ^ _OFFSET) - starts[bucket]
-    return _mix(seed ^ _SLOPE), first, _U(0) if bad else widths[bucket], bad
+    first = mix(seed ^ _OFFSET) - starts[bucket]
+    return mix(seed ^ _SLOPE), first, _U(0) if bad else widths[bucket], bad
 
 
 @kernel

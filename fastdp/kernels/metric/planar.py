@@ -50,7 +50,7 @@ CURVE = np.array([
 lanes they leave undecided is part of the format, so they are written down, not computed."""
 
 
-class Lanes(NamedTuple):
+class PointScratch(NamedTuple):
     """Working memory of one thread beyond its scratch; two names for one buffer where it is read at two widths."""
 
     accept: np.ndarray  # uint16[TILE]
@@ -62,10 +62,10 @@ class Lanes(NamedTuple):
     tile_second: np.ndarray  # int64[TILE]
 
 
-def make_lanes() -> Lanes:
+def make_point_scratch() -> PointScratch:
     """Fresh working memory for one thread."""
     accept_raw = zeros_aligned(TILE // 2, np.uint32)
-    return Lanes(
+    return PointScratch(
         accept=accept_raw.view(np.uint16),
         accept_raw=accept_raw,
         more=zeros_aligned(3 * TILE, np.uint32),

@@ -65,6 +65,13 @@ def _clamp(value, low, high, per_unit):
     return (step if is_value else np.int64(0)), np.int64(is_value)
 
 
+@inlined
+def _add_step(value, low, high, per_unit, count, total):
+    """The number of values and their steps, with one more value."""
+    step, one = _clamp(value, low, high, per_unit)
+    return count + one, total + step
+
+
 @kernel
 def add_clamped_sum(values, low, high, per_unit, sums):
     """Add the number of values and their steps to ``sums``: as fast as a plain float sum.
@@ -78,22 +85,12 @@ def add_clamped_sum(values, low, high, per_unit, sums):
     quarter = values.size // 4
     a, b, c, d = values[:quarter], values[quarter : 2 * quarter], values[2 * quarter :], values[3 * quarter :]
     for i in range(quarter):
-        step, one = _clamp(a[i], low, high, per_unit)
-        total += step
-        count += one
-        step, one = _clamp(b[i], low, high, per_unit)
-        total += step
-        count += one
-        step, one = _clamp(c[i], low, high, per_unit)
-        total += step
-        count += one
-        step, one = _clamp(d[i], low, high, per_unit)
-        total += step
-        count += one
+        count, total = _add_step(a[i], low, high, per_unit, count, total)
+        count, total = _add_step(b[i], low, high, per_unit, count, total)
+        count, total = _add_step(c[i], low, high, per_unit, count, total)
+        count, total = _add_step(d[i], low, high, per_unit, count, total)
     for i in range(4 * quarter, values.size):
-        step, one = _clamp(values[i], low, high, per_unit)
-        total += step
-        count += one
+        count, total = _add_step(values[i], low, high, per_unit, count, total)
     sums[0] += count
     sums[1] += total
 

@@ -1,21 +1,16 @@
-"""Rows drawn from conditional distributions in strata: cells get their share of the rows, up to one row."""
+"""Rows drawn from conditional distributions in strata: cells get their share of the rows, up to one row.
+
+Drawing synthetic rows is postprocessing, so that the quality of its random words is statistical.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from fastdp.kernels.jit import inlined, kernel
+from fastdp.kernels.splitmix import GOLDEN, mix
 
 _U = np.uint64
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
-
-@inlined
-def _mix(word):
-    """SplitMix64's finalizer: the drawing of synthetic rows is postprocessing, so its quality is statistical."""
-    word = (word ^ (word >> _U(30))) * _U(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> _U(27))) * _U(0x94D049BB133111EB)
-    return word ^ (word >> _U(31))
 
 
 @inlined
@@ -52,15 +47,15 @@ def draw_strata(given, ends, cumulative, seed, starts, order, out):
         if count == 0:
             continue
         for i in range(count - 1, 0, -1):
-            state += _GOLDEN
-            other = np.int64(_uniform(_mix(state)) * (i + 1))
+            state += GOLDEN
+            other = np.int64(_uniform(mix(state)) * (i + 1))
             kept = order[first + i]
             order[first + i] = order[first + other]
             order[first + other] = kept
         sums = cumulative[g]
         weight = sums[width - 1]
-        state += _GOLDEN
-        offset = _uniform(_mix(state))
+        state += GOLDEN
+        offset = _uniform(mix(state))
         cell = 0
         for i in range(count):
             share = (i + offset) / count
@@ -77,5 +72,5 @@ def fill_uniforms(seed, out):
     """Write floats in [0, 1), the i-th from the i-th word after ``seed``."""
     state = seed
     for i in range(out.size):
-        state += _GOLDEN
-        out[i] = _uniform(_mix(state))
+        state += GOLDEN
+        out[i] = _uniform(mix(state))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fastdp.kernels.metric.planar import CURVE, LARGEST_FINE_BITS, fill_planar, make_lanes
+from fastdp.kernels.metric.planar import CURVE, LARGEST_FINE_BITS, fill_planar, make_point_scratch
 from fastdp.kernels.metric.planar_exact import SERIES
 from fastdp.kernels.stream.words import Scratch
 from fastdp.laws.cell_tables import Realised, build_laplace
@@ -59,6 +59,6 @@ class PlanarLaw:
         rate = float(self.side.exact)
 
         def fill(key: Any, slot: Any, scratch: Scratch, first: np.ndarray, second: np.ndarray) -> None:
-            fill_planar(key, slot, realised.table, rate, SERIES, CURVE, scratch, make_lanes(), first, second)
+            fill_planar(key, slot, realised.table, rate, SERIES, CURVE, scratch, make_point_scratch(), first, second)
 
         return fill

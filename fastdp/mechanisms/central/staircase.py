@@ -50,12 +50,8 @@ class Staircase(FloatNoise):
     gamma
         The part of each stair, between 0 and 1, that keeps the height of the one before; by default the one with the
         least expected error.
-    granularity
-        The spacing of the output grid, a power of two; chosen by default.
-    bounds
-        The interval (low, high) that values are clamped to.
-    boundary
-        Whether outputs are clamped to the bounds, too: "clamp" or "open".
+    granularity, bounds, boundary
+        As in `Gaussian`.
 
     >>> import fastdp as fd
     >>> fd.Staircase(epsilon=8.0, sensitivity=1.0).variance < fd.Laplace(epsilon=8.0, sensitivity=1.0).variance

@@ -16,6 +16,7 @@ from fastdp.engine.runner import ReportBlock
 from fastdp.errors import InputCorruptError, NotIdentifiableError, ParameterError
 from fastdp.kernels.local.bloom import count_cohorts, fill_bloom
 from fastdp.kernels.local.unary import flip_sets
+from fastdp.kernels.splitmix import splitmix
 from fastdp.laws.coins import BITS, Coin, flip_loss, flip_threshold, log_up, resolvable_epsilon
 from fastdp.laws.rate import Rate
 from fastdp.losses import AtomicLoss
@@ -194,19 +195,10 @@ def _filters(cohorts: int, k: int, bits: int, hashes: int, salt: int) -> np.ndar
     found = np.zeros((cohorts, k, bits), bool)
     cohort, value = np.meshgrid(np.arange(cohorts, dtype=np.uint64), np.arange(k, dtype=np.uint64), indexing="ij")
     for number in range(hashes):
-        place = _mix(_mix(_mix(np.uint64(salt) + cohort) + value) + np.uint64(number)) % np.uint64(bits)
+        place = splitmix(splitmix(splitmix(np.uint64(salt) + cohort) + value) + np.uint64(number)) % np.uint64(bits)
         np.put_along_axis(found, place.astype(np.int64)[:, :, None], True, axis=2)
     found.setflags(write=False)
     return found
-
-
-def _mix(words: np.ndarray) -> np.ndarray:
-    """A public mix of 64-bit words (the finalizer of splitmix64)."""
-    words = (words + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: np.ndarray = words ^ (words >> np.uint64(31))
-    return mixed
 
 
 @lru_cache(maxsize=8)

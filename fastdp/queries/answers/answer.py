@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,29 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+class Tabular(ABC):
+    """What has a table: one row per group."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_arrow(self, level: float = 0.95) -> pa.Table:
+        """The table, with intervals at a level."""
+
+    def to_pandas(self, level: float = 0.95) -> Any:
+        """The table of `to_arrow` as a pandas frame; needs pandas.
+
+        Parameters
+        ----------
+        level
+            The level of confidence of the interval.
+        """
+        optional.load(f"{type(self).__name__}.to_pandas", "pandas", extra="pandas")
+        return self.to_arrow(level).to_pandas()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class Answer(Tabular):
     """One released number, or one per group, about data that were bounded as the release says.
 
     Parameters
@@ -111,17 +133,6 @@ class Answer:
         error = pa.array(self.errors.std_error, from_pandas=True)
         return {name: self.values, f"{prefix}std_error": error, f"{prefix}low": low, f"{prefix}high": high}
 
-    def to_pandas(self, level: float = 0.95) -> Any:
-        """The table of `to_arrow` as a pandas frame; needs pandas.
-
-        Parameters
-        ----------
-        level
-            The level of confidence of the interval.
-        """
-        optional.load("Answer.to_pandas", "pandas", extra="pandas")
-        return self.to_arrow(level).to_pandas()
-
     def plot(self, *, level: float = 0.95, ax: Any = None) -> Any:
         """Values with their intervals, as a matplotlib picture; returns the axes.
 
@@ -153,7 +164,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answers(Mapping[str, Answer]):
+class Answers(Tabular, Mapping[str, Answer]):
     """The answers of one query, by name; one row per group in canonical order.
 
     Parameters
@@ -198,17 +209,6 @@ class Answers(Mapping[str, Answer]):
         for name, answer in self.answers.items():
             own |= answer.columns(name, level)
         return pa.table({**_key_columns(self.keys_table, own), **own})
-
-    def to_pandas(self, level: float = 0.95) -> Any:
-        """The table of `to_arrow` as a pandas frame; needs pandas.
-
-        Parameters
-        ----------
-        level
-            The level of confidence of the interval.
-        """
-        optional.load("Answers.to_pandas", "pandas", extra="pandas")
-        return self.to_arrow(level).to_pandas()
 
     def _repr_html_(self) -> str:
         return _html(f"{self.name}, {self.privacy}", self.to_arrow())

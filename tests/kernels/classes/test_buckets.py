@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fastdp.anonymity.codes import Codes
-from fastdp.anonymity.grouping import Entries, _number_keys, class_sizes, group_values, is_small
+from fastdp.anonymity.coding.codes import Codes
+from fastdp.anonymity.coding.grouping import Entries, _number_keys, class_sizes, group_values, is_small
 from fastdp.kernels.classes.buckets import mix, sort_values, table_mask
 
 RNG = np.random.default_rng(7)

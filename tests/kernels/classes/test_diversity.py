@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from fastdp.anonymity.grouping import Entries, Shares, Table
+from fastdp.anonymity.coding.grouping import Entries, Shares, Table
 from fastdp.kernels.classes import diversity as places
 from fastdp.kernels.classes.diversity import FIGURES, distance_between, measure_class
 from tests.anonymity.reference import figures, one_class, recursive

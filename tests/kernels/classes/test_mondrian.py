@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fastdp.anonymity.codes import Codes
-from fastdp.anonymity.grouping import Shares
+from fastdp.anonymity.coding.codes import Codes
+from fastdp.anonymity.coding.grouping import Shares
 from fastdp.anonymity.mondrian import partition
 from fastdp.anonymity.requirements import Requirement
 

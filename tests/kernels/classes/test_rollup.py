@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from fastdp.anonymity.codes import sort_values
-from fastdp.anonymity.encoding import open_table, read_rows, reduce_rows
+from fastdp.anonymity.coding.codes import sort_values
+from fastdp.anonymity.coding.encoding import reduce_rows
+from fastdp.anonymity.coding.grouping import Shares
+from fastdp.anonymity.coding.reading import open_table, read_rows
 from fastdp.anonymity.generalization import climb_all
-from fastdp.anonymity.grouping import Shares
 from fastdp.anonymity.lattice import Problem, search
 from fastdp.anonymity.loss import LOSSES, Loss
 from fastdp.anonymity.requirements import Requirement

@@ -1,33 +1,26 @@
-"""Columns as codes: whole where they are in memory, else batch by batch, reduced to distinct rows with their counts."""
+"""Columns as codes: integers of a narrow range as they are, anything else by the number of its value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastdp import validation
-from fastdp.anonymity.codes import OWNER, Codes, Rows, code_type
-from fastdp.anonymity.grouping import number_rows
+from fastdp.anonymity.coding.codes import OWNER, Codes, Rows, code_type
+from fastdp.anonymity.coding.grouping import number_rows
 from fastdp.columns.arrow import is_encoded, plain_type, show_nulls
 from fastdp.errors import DomainError, ParameterError, SchemaError
-from fastdp.io.memory import ReaderSource, TableSource
-from fastdp.io.open import open_source
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fastdp.io.base import Source
 
 NULLS = ("error", "value", "drop")
 WIDEST_RANGE = 1 << 32
 """Integers within so many of one another are their own codes."""
 FIRST_ROWS = 1 << 16
 """Rows that the size of a column of bytes may be guessed from; a pass of its own is a fifth of counting."""
-PENDING = 1 << 22
-"""Rows that are held before they are reduced to distinct ones."""
 
 
 def merge_rows(ours: Rows, theirs: Rows) -> Rows:
@@ -77,65 +70,6 @@ def _shifted(codes: np.ndarray, by: int, size: int) -> np.ndarray:
     return np.asarray(codes.astype(kind) + kind.type(by))
 
 
-def check_names(owner: str, source: Source, quasi: Any, sensitive: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of the columns, once each and all of them in the table."""
-    groups = []
-    for what, given in (("quasi", quasi), ("sensitive", sensitive)):
-        names = (given,) if isinstance(given, str) else tuple(given or ())
-        if not all(isinstance(name, str) for name in names):
-            raise ParameterError(f"{owner}: {what} must be names of columns")
-        groups.append(names)
-    if not groups[0]:
-        raise ParameterError(f"{owner}: quasi must name at least one column")
-    every = [*groups[0], *groups[1]]
-    for name in every:
-        if every.count(name) > 1:
-            raise SchemaError(f"{owner}: column {name!r} is named twice among quasi and sensitive")
-        found = source.schema.names.count(name)
-        if not found:
-            raise SchemaError(f"{owner}: {validation.unknown('column', name, tuple(source.schema.names))}")
-        if found > 1:
-            raise SchemaError(f"{owner}: the table has several columns named {name!r}")
-    return groups[0], groups[1]
-
-
-def open_table(owner: str, table: object, input_format: str | None = None) -> Source:
-    """Any table, file or folder; CSV columns are text. Data frames are in memory already, and stay so."""
-    import pyarrow as pa
-
-    source = open_source(owner, table, input_format=input_format)
-    if isinstance(source, ReaderSource) and not isinstance(table, pa.RecordBatchReader):
-        return load_table(source, source.schema.names)
-    return source
-
-
-def load_table(source: Source, names: Sequence[str]) -> TableSource:
-    """Some columns of a source, in memory."""
-    import pyarrow as pa
-
-    if isinstance(source, TableSource):
-        return source
-    batches = list(source.batches(list(names), None, []))
-    return TableSource(pa.Table.from_batches(batches, pa.schema([source.schema.field(name) for name in names])))
-
-
-def read_rows(owner: str, source: Source, names: Sequence[str], nulls: str, *, guess: bool = False) -> Rows:
-    """The coded rows of these columns; a table in memory is coded whole, anything else batch by batch.
-
-    With ``guess``, sizes of columns of bytes may be those of their first rows.
-    """
-    validation.one_of(owner, "nulls", nulls, NULLS)
-    if isinstance(source, TableSource):
-        if not source.table.num_rows:
-            raise ParameterError(f"{owner}: there are no rows")
-        columns = [source.table.column(name) for name in names]
-        return _drop_nulls(
-            owner, [_encode(owner, name, c, nulls, guess=guess) for name, c in zip(names, columns, strict=True)], nulls
-        )
-    texts = [name for name in names if _is_text(source.schema.field(name).type)]
-    return read_batches(owner, source.batches(list(names), None, texts), names, source.schema, nulls)
-
-
 def value_type(kind: pa.DataType) -> pa.DataType:
     """The type of values, text of any length of offset being of one type."""
     import pyarrow as pa
@@ -144,13 +78,13 @@ def value_type(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_large_string(plain) or pa.types.is_string_view(plain) else plain
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _check_nulls(owner: str, name: str, has: bool, nulls: str) -> None:
+def check_nulls(owner: str, name: str, has: bool, nulls: str) -> None:
     if has and nulls == "error":
         raise DomainError(
             f"{owner}: column {name!r} holds missing values; count them as a value of their own (nulls='value') or "
@@ -158,14 +92,14 @@ def _check_nulls(owner: str, name: str, has: bool, nulls: str) -> None:
         )
 
 
-def _encode(owner: str, name: str, column: pa.ChunkedArray, nulls: str, *, guess: bool) -> Codes:
+def encode(owner: str, name: str, column: pa.ChunkedArray, nulls: str, *, guess: bool) -> Codes:
     """The codes of a whole column."""
     import pyarrow as pa
 
     column = plain_column(owner, name, column)
     kind = value_type(column.type)
     has_nulls = bool(column.null_count)
-    _check_nulls(owner, name, has_nulls, nulls)
+    check_nulls(owner, name, has_nulls, nulls)
     if pa.types.is_boolean(kind):
         column, kind = column.cast(pa.uint8()), pa.uint8()
     storage = _storage(kind)
@@ -181,7 +115,7 @@ def _encode(owner: str, name: str, column: pa.ChunkedArray, nulls: str, *, guess
             return _from_integers(name, integers, kind, low, high, null=has_nulls)
     if not is_encoded(column.type):
         column = column.dictionary_encode()
-    codes, values = _from_dictionary(column)
+    codes, values = from_dictionary(column)
     size = len(values) + has_nulls
     return Codes(name, codes.astype(code_type(size), copy=False), size, values, kind, has_nulls)
 
@@ -248,7 +182,7 @@ def _from_integers(name: str, column: Any, kind: pa.DataType, low: int, high: in
     return Codes(name, codes, size, low, kind, null)
 
 
-def _from_dictionary(column: Any) -> tuple[np.ndarray, pa.Array]:
+def from_dictionary(column: Any) -> tuple[np.ndarray, pa.Array]:
     """Codes and values of a column of dictionaries, nulls coded one beyond the last value."""
     import pyarrow as pa
 
@@ -265,7 +199,7 @@ def _from_dictionary(column: Any) -> tuple[np.ndarray, pa.Array]:
     return codes, values
 
 
-def _drop_nulls(owner: str, columns: list[Codes], nulls: str) -> Rows:
+def drop_nulls(owner: str, columns: list[Codes], nulls: str) -> Rows:
     rows = {column.codes.size for column in columns}
     if len(rows) > 1:
         raise SchemaError(f"{owner}: the columns have different lengths")
@@ -283,82 +217,6 @@ def _drop_nulls(owner: str, columns: list[Codes], nulls: str) -> Rows:
         replace(column, codes=column.codes[kept], size=column.size - column.null, null=False) for column in columns
     ]
     return Rows(tuple(parts), None, left, count - left, kept)
-
-
-class _Growing:
-    """The codes of a column that comes in batches: values are numbered as they appear, a missing one too."""
-
-    def __init__(self, name: str, kind: pa.DataType) -> None:
-        self.name, self.kind = name, value_type(kind)
-        self.numbers: dict[Any, int] = {}
-
-    def encode(self, owner: str, array: pa.Array, nulls: str) -> np.ndarray:
-        import pyarrow as pa
-
-        column = plain_column(owner, self.name, pa.chunked_array([array]))
-        _check_nulls(owner, self.name, bool(column.null_count), nulls)
-        if not is_encoded(column.type):
-            column = column.dictionary_encode()
-        codes, values = _from_dictionary(column)
-        found = [*values.to_pylist(), None] if column.null_count else values.to_pylist()
-        numbers = self.numbers
-        places = np.fromiter((numbers.setdefault(value, len(numbers)) for value in found), np.uint32, len(found))
-        return np.asarray(places[codes])
-
-    def finish(self, codes: np.ndarray) -> Codes:
-        import pyarrow as pa
-
-        null = None in self.numbers
-        if null:
-            last, at = len(self.numbers) - 1, self.numbers.pop(None)
-            places = np.arange(last + 1, dtype=np.uint32)
-            places[at], places[at + 1 :] = last, np.arange(at, last)
-            codes = places[codes]
-        values = pa.array(list(self.numbers), self.kind)
-        size = len(values) + null
-        return Codes(self.name, codes.astype(code_type(size)), size, values, self.kind, null)
-
-
-def read_batches(owner: str, batches: Iterable[Any], names: Sequence[str], schema: pa.Schema, nulls: str) -> Rows:
-    growing = [_Growing(name, schema.field(name).type) for name in names]
-    held: list[list[np.ndarray]] = []
-    weights: list[np.ndarray] = []
-    count = dropped = pending = 0
-
-    def reduce_held() -> Rows:
-        columns = [np.concatenate(parts) for parts in zip(*held, strict=True)]
-        coded = tuple(
-            Codes(one.name, codes, len(one.numbers), 0, one.kind) for one, codes in zip(growing, columns, strict=True)
-        )
-        return reduce_rows(Rows(coded, np.concatenate(weights), count))
-
-    for batch in batches:
-        codes = [one.encode(owner, batch.column(name), nulls) for name, one in zip(names, growing, strict=True)]
-        if nulls == "drop":
-            kept = np.ones(batch.num_rows, bool)
-            for one, column in zip(growing, codes, strict=True):
-                kept &= column != one.numbers.get(None, -1)
-            dropped += int((~kept).sum())
-            codes = [column[kept] for column in codes]
-        held.append(codes)
-        weights.append(np.ones(codes[0].size, np.int64))
-        count, pending = count + codes[0].size, pending + codes[0].size
-        if pending >= PENDING:
-            reduced = reduce_held()
-            held, weights = [[column.codes for column in reduced.columns]], [reduced.weights]  # type: ignore[list-item]
-            pending = 0 if 2 * weights[0].size < PENDING else -2 * weights[0].size
-    if not count:
-        raise ParameterError(f"{owner}: there are no rows")
-    reduced = reduce_held()
-    finish = _without_null if nulls == "drop" else _Growing.finish
-    columns = tuple(finish(one, column.codes) for one, column in zip(growing, reduced.columns, strict=True))
-    return Rows(columns, reduced.weights, count, dropped)
-
-
-def _without_null(one: _Growing, codes: np.ndarray) -> Codes:
-    """The codes where rows with a missing value were left out."""
-    finished = one.finish(codes)
-    return replace(finished, size=finished.size - finished.null, null=False)
 
 
 def reduce_rows(rows: Rows) -> Rows:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fastdp.anonymity.codes import Codes, code_type
+from fastdp.anonymity.coding.codes import Codes, code_type
 from fastdp.kernels.classes.buckets import (
     count_buckets,
     list_entries,
