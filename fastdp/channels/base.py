@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fastdp import validation
-from fastdp.channels.dense_storage import HALF_UNIT, ObservedDense, exponents_of
+from fastdp.channels.dense_storage import DenseMatrix, ObservedDense, Storage, read_probabilities
 from fastdp.channels.metrics import Metric, Pairs, Witness, read_metric, worst_of_matrix
-from fastdp.channels.observed import Observed
+from fastdp.channels.observed import Observed, read_selection, read_vectors
 from fastdp.display.plotting import new_axes
 from fastdp.errors import ParameterError
-from fastdp.kernels.memory import empty_aligned
-from fastdp.kernels.products.dense import HALF_BITS
 
 SMALL = 1 << 20
 """Entries of a composed channel that is written out: up to here one product with it is faster than two."""
@@ -28,13 +25,8 @@ LARGEST_COMPARED = 1 << 29
 
 LARGEST_SHOWN = 2000
 """Inputs and outputs of a channel that a picture can show."""
-ROW_TOLERANCE = 1e-9
 LARGEST_DENSE = 20_000
 """Inputs of a channel that a mechanism writes out in full; 3 GB."""
-STRIP = 256
-"""Outputs that are read or written together."""
-
-Storage = Literal["float64", "float32", "float16"]
 
 
 class Channel(ABC):
@@ -97,7 +89,7 @@ class Channel(ABC):
         p
             A distribution of the inputs, or rows of them.
         """
-        vectors = _read_vectors("p", p, self.shape[0])
+        vectors = read_vectors("p", p, self.shape[0])
         return self._forward(vectors) if vectors.ndim == 1 else self._forward_all(vectors)
 
     def backward(self, w: ArrayLike) -> np.ndarray:
@@ -108,7 +100,7 @@ class Channel(ABC):
         w
             A weight for each output, or rows of them.
         """
-        vectors = _read_vectors("w", w, self.shape[1])
+        vectors = read_vectors("w", w, self.shape[1])
         return self._backward(vectors) if vectors.ndim == 1 else self._backward_all(vectors)
 
     def _forward(self, p: np.ndarray, /) -> np.ndarray:
@@ -153,7 +145,7 @@ class Channel(ABC):
             Those to keep, by their numbers or as masks.
         """
         return self._select(
-            _read_selection("inputs", inputs, self.shape[0]), _read_selection("outputs", outputs, self.shape[1])
+            read_selection("inputs", inputs, self.shape[0]), read_selection("outputs", outputs, self.shape[1])
         )
 
     def _select(self, inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
@@ -280,11 +272,7 @@ class Channel(ABC):
 class DenseChannel(Channel):
     """A matrix of probabilities, inputs by outputs; it is checked and copied.
 
-    It is stored by outputs, each multiplied by the power of two that brings its largest entry between 1/2 and 1: so
-    nothing is rounded in 64 bits, outputs of any small probability keep all their digits in fewer bits, and quotients
-    by d do not overflow. In 32 bits an entry is off by at most 6e-8 of itself, and 0 if it is below 1e-45 of the
-    output's largest. In 16 bits, 5 of exponent and 11 of fraction, it is off by at most 2.5e-4 of itself, and 0 if it
-    is below 2**-30 of the output's largest.
+    In 32 bits an entry is off by at most 6e-8 of itself, in 16 bits by at most 2.5e-4; see `DenseMatrix`.
 
     Parameters
     ----------
@@ -295,81 +283,33 @@ class DenseChannel(Channel):
     """
 
     def __init__(self, matrix: ArrayLike, storage: Storage = "float64") -> None:
-        matrix = validation.floats("Channel", "the matrix", matrix)
         self.storage = validation.one_of("Channel", "storage", storage, ("float64", "float32", "float16"))
-        if matrix.ndim != 2 or not matrix.size:
-            raise ParameterError("Channel: the matrix must have two dimensions and at least one entry")
-        if not matrix.min() >= 0:  # also where it is nan
-            raise ParameterError("Channel: the matrix must hold finite probabilities >= 0")
-        if not np.abs(matrix.sum(axis=1) - 1).max() <= ROW_TOLERANCE:
-            raise ParameterError(f"Channel: each row must sum to 1 within {ROW_TOLERANCE:g}; divide it by its sum")
-        self._exponents = exponents_of(matrix.max(axis=0))
-        self._scales = np.ldexp(1.0, -self._exponents)
-        kind = {"float64": np.float64, "float32": np.float32, "float16": np.uint16}[self.storage]
-        self._stored = empty_aligned(matrix.shape[::-1], kind)
-        for strip in self._strips():
-            self._stored[strip] = self._encode((matrix[:, strip] / self._scales[strip]).T)
+        self._matrix = DenseMatrix(read_probabilities(matrix), self.storage)
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self._stored.shape[1], self._stored.shape[0]
-
-    def _strips(self) -> Iterator[slice]:
-        """All outputs, a strip at a time; all at once where no entry needs decoding."""
-        size = self.shape[1]
-        for start in range(0, size, STRIP):
-            yield slice(start, min(start + STRIP, size))
-
-    def _encode(self, scaled: np.ndarray) -> np.ndarray:
-        if self.storage != "float16":
-            return scaled
-        bits = (scaled * HALF_UNIT).astype(np.float32).view(np.uint32)
-        rounded = np.minimum((bits + (1 << HALF_BITS - 1)) >> HALF_BITS, (1 << 16) - 1)
-        return np.where(rounded < 1 << 11, 0, rounded)
-
-    def _decode(self, entries: np.ndarray) -> np.ndarray:
-        if self.storage != "float16":
-            return entries.astype(np.float64, copy=False)
-        return (entries.astype(np.uint32) << HALF_BITS).view(np.float32) * (1 / HALF_UNIT)
+        return self._matrix.shape
 
     def row(self, x: int) -> np.ndarray:
         self._check(x)
-        row: np.ndarray = self._decode(np.ascontiguousarray(self._stored[:, x])) * self._scales
-        return row
+        return self._matrix.row(x)
 
     def dense(self) -> np.ndarray:
-        out = np.empty(self.shape)
-        for strip in self._strips():
-            out[:, strip] = self._decode(self._stored[strip]).T * self._scales[strip]
-        return out
+        return self._matrix.dense()
 
     def _forward(self, p: np.ndarray) -> np.ndarray:
-        if self.storage == "float64":
-            scaled = p @ self._stored.T
-        else:
-            scaled = np.concatenate([p @ self._decode(self._stored[strip]).T for strip in self._strips()], axis=-1)
-        outputs: np.ndarray = scaled * self._scales
-        return outputs
+        return self._matrix.forward(p)
 
     def _backward(self, w: np.ndarray) -> np.ndarray:
-        scaled = w * self._scales
-        if self.storage == "float64":
-            expected: np.ndarray = scaled @ self._stored
-            return expected
-        return sum(
-            (scaled[..., strip] @ self._decode(self._stored[strip]) for strip in self._strips()), start=np.zeros(())
-        )
+        return self._matrix.backward(w)
 
     _forward_all, _backward_all = _forward, _backward
 
     def _select(self, inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
-        part = self._decode(self._stored[np.ix_(outputs, inputs)])
-        return np.ascontiguousarray(part.T * self._scales[outputs])
+        return self._matrix.select(inputs, outputs)
 
     def prepare(self, counts: ArrayLike) -> Observed:
-        if np.ndim(counts) > 1:
-            return super().prepare(counts)
-        return ObservedDense(self, counts, self._stored, self._exponents)
+        return super().prepare(counts) if np.ndim(counts) > 1 else ObservedDense(self, counts, self._matrix)
 
 
 class CascadeChannel(Channel):
@@ -406,23 +346,3 @@ class CascadeChannel(Channel):
         return self._first.backward(self._second.backward(w))
 
     _forward_all, _backward_all = _forward, _backward
-
-
-def _read_vectors(name: str, value: ArrayLike, size: int) -> np.ndarray:
-    """One vector of ``size`` numbers, or a matrix of such rows."""
-    vectors = np.ascontiguousarray(validation.floats("Channel", name, value))
-    if vectors.ndim not in {1, 2} or vectors.shape[-1] != size:
-        raise ParameterError(f"Channel: {name} must have {size} entries, or rows of {size}, got shape {vectors.shape}")
-    return vectors
-
-
-def _read_selection(name: str, value: ArrayLike, size: int) -> np.ndarray:
-    """Numbers below ``size``, from numbers or from a mask."""
-    places = np.asarray(value)
-    if places.dtype == bool and places.shape == (size,):
-        return np.flatnonzero(places)
-    if not places.size:
-        return np.zeros(0, np.int64)
-    if places.ndim != 1 or places.dtype.kind not in "iu" or places.min() < 0 or places.max() >= size:
-        raise ParameterError(f"Channel: {name} must be numbers from 0 to {size - 1}, or a mask of {size}")
-    return places.astype(np.int64)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastdp import validation
-from fastdp.channels.base import ROW_TOLERANCE, Channel
+from fastdp.channels.base import Channel
+from fastdp.channels.dense_storage import ROW_TOLERANCE
 from fastdp.channels.observed import Observed
 from fastdp.channels.planar import geometric_masses, laplace_masses
 from fastdp.errors import ParameterError

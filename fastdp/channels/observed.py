@@ -76,3 +76,23 @@ def read_counts(value: ArrayLike, size: int) -> np.ndarray:
         raise ParameterError("Channel: counts must be finite numbers >= 0")
     counts.setflags(write=False)
     return counts
+
+
+def read_vectors(name: str, value: ArrayLike, size: int) -> np.ndarray:
+    """One vector of ``size`` numbers, or a matrix of such rows."""
+    vectors = np.ascontiguousarray(validation.floats("Channel", name, value))
+    if vectors.ndim not in {1, 2} or vectors.shape[-1] != size:
+        raise ParameterError(f"Channel: {name} must have {size} entries, or rows of {size}, got shape {vectors.shape}")
+    return vectors
+
+
+def read_selection(name: str, value: ArrayLike, size: int) -> np.ndarray:
+    """Numbers below ``size``, from numbers or from a mask."""
+    places = np.asarray(value)
+    if places.dtype == bool and places.shape == (size,):
+        return np.flatnonzero(places)
+    if not places.size:
+        return np.zeros(0, np.int64)
+    if places.ndim != 1 or places.dtype.kind not in "iu" or places.min() < 0 or places.max() >= size:
+        raise ParameterError(f"Channel: {name} must be numbers from 0 to {size - 1}, or a mask of {size}")
+    return places.astype(np.int64)

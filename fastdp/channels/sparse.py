@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastdp import validation
-from fastdp.channels.base import ROW_TOLERANCE, Channel
-from fastdp.channels.dense_storage import exponents_of
+from fastdp.channels.base import Channel
+from fastdp.channels.dense_storage import ROW_TOLERANCE, exponents_of
 from fastdp.channels.metrics import Pairs, Witness
 from fastdp.channels.observed import Observed
 from fastdp.errors import ParameterError

@@ -12,17 +12,12 @@ True
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from fastdp.columns.containers import is_of
-from fastdp.columns.tables import read_columns
-from fastdp.errors import ParameterError
 from fastdp.privacy import Neighbours
 from fastdp.queries.answers.answer import Answer, Answers
+from fastdp.queries.data.single import read_data
 from fastdp.queries.plans.plan import ReleasePlan
 from fastdp.queries.unit import Bound
 from fastdp.random.rng import Rng
@@ -30,7 +25,6 @@ from fastdp.random.rng import Rng
 __all__ = [
     "count", "distinct", "group_by", "histogram", "marginals", "mean", "quantiles", "sum", "variance",
 ]  # fmt: skip
-VALUE, PERSON = "value", "person"
 Limits = tuple[float, float] | Sequence[float] | str | None
 """Bounds of a column: two numbers, or "private"."""
 
@@ -201,7 +195,7 @@ def histogram(
     ``tree`` measures nested ranges of bins too, with so many children per node, and makes them agree: ranges of many
     bins then have far smaller errors. The others are as in `group_by`.
     """
-    table, named, who = _read("histogram", data, column, person)
+    table, named, who = read_data("histogram", data, column, person)
     query: dict[str, Any] = {"name": "histogram", "histogram": named}
     query |= {key: value for key, value in (("edges", edges), ("domain", domain), ("tree", tree)) if value is not None}
     source = _source(who, neighbours, max_groups, max_rows)
@@ -302,7 +296,7 @@ def _one(
     more: Mapping[str, Any] | None = None,
 ) -> Answer:  # fmt: skip
     """The only answer of a plan with one question."""
-    table, named, who = _read(owner, data, column, person, needs_column=kind != "count")
+    table, named, who = read_data(owner, data, column, person, needs_column=kind != "count")
     asked = "count" if kind == "count" else f"{kind}({named}{', ' if words else ''}{words})"
     columns = {named: {"bounds": bounds, "nulls": nulls}} if kind not in {"count", "distinct"} else {}
     plan = ReleasePlan(
@@ -319,36 +313,3 @@ def _budget(epsilon: Any, rho: Any, delta: Any) -> dict[str, Any]:
 def _source(person: Any, neighbours: Any, max_groups: Any, max_rows: Any) -> dict[str, Any]:
     given = {"person": person, "neighbours": neighbours, "max_groups": max_groups, "max_rows": max_rows}
     return {key: value for key, value in given.items() if value is not None}
-
-
-def _read(
-    owner: str, data: Any, column: str | None, person: Any, *, needs_column: bool = True
-) -> tuple[Any, str, str | None]:
-    """The data as a table, and the names of its column and of its persons."""
-    about = f"release.{owner}"
-    if _is_table(data):
-        if person is not None and not isinstance(person, str):
-            raise ParameterError(f"{about}: person must be the name of a column of the table")
-        if column is None and needs_column:
-            raise ParameterError(f"{about}: which column of the table? column=...")
-        return data, column or "", person
-    columns = {VALUE: data if not isinstance(data, range) else np.arange(data.start, data.stop, data.step)}
-    if isinstance(person, str):
-        raise ParameterError(f"{about}: the data are one column; pass the column of persons itself")
-    if person is not None:
-        columns[PERSON] = person
-    return read_columns(about, columns), VALUE, None if person is None else PERSON
-
-
-def _is_table(data: Any) -> bool:
-    if isinstance(data, str | os.PathLike | Mapping):
-        return True
-    if isinstance(data, np.ndarray):
-        return data.dtype.names is not None
-    if is_of(data, "pandas", ("Series",)) or is_of(data, "polars", ("Series",)):
-        return False
-    if is_of(data, "pyarrow", ("Table", "RecordBatch", "RecordBatchReader")):
-        return True
-    return hasattr(data, "columns") or (
-        hasattr(type(data), "__arrow_c_stream__") and not is_of(data, "pyarrow", ("ChunkedArray",))
-    )

@@ -13,7 +13,8 @@ from fastdp import validation
 from fastdp.errors import ParameterError
 from fastdp.queries.plans.questions import Question
 from fastdp.queries.tasks.base import Setting, Task
-from fastdp.queries.tasks.groups import SELECT, GroupTask
+from fastdp.queries.tasks.group_parts import SELECT
+from fastdp.queries.tasks.groups import GroupTask
 from fastdp.queries.tasks.marginals import MarginalTask, read_domains
 from fastdp.queries.tasks.ranks import DistinctTask, QuantileTask
 from fastdp.queries.tasks.trees import TreeTask
