@@ -70,27 +70,27 @@ def describe(found: Classes, show: int = 0, risk: Risk | None = None) -> list[st
 
 def leaks(found: Classes, show: int = 0) -> list[str]:
     """What the table still gives away, in sentences; [] where nothing was found."""
-    said = []
+    sentences = []
     if found.unique:
-        said.append(
+        sentences.append(
             f"{people(found.unique, show)} rows are unique: whoever knows {', '.join(found.quasi)} of a person finds "
             "their record."
         )
     for name in found.sensitive:
         d = found.diversity(name)
         if d.homogeneous:
-            said.append(
+            sentences.append(
                 f"{people(d.homogeneous, show)} rows are in classes with one value of {name}: it is known of a person "
                 f"without finding their record, whatever k is."
             )
         if d.guessed > d.prior + 0.01:
-            said.append(
+            sentences.append(
                 f"The class tells {d.information:.3g} of {d.uncertainty:.3g} bits about {name}: the best guess is "
                 f"right for {d.guessed:.1%} of the rows instead of {d.prior:.1%}."
             )
     if found.k > 1:
-        said.append(
+        sentences.append(
             "k-anonymity does not compose: a second table about the same people, k-anonymous by itself, can make them "
             "unique. A released count or mean with differential privacy does not have this problem."
         )
-    return said
+    return sentences

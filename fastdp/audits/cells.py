@@ -103,13 +103,13 @@ class Bins(Cells):
         runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
         parts = [_interval(self.edge(int(run[0])), self.edge(int(run[-1]) + 1)) for run in runs[:3]]
         more = f" and {len(runs) - 3} more intervals" if len(runs) > 3 else ""
-        said = f"outputs {' or '.join(parts)}{more}"
+        listed = f"outputs {' or '.join(parts)}{more}"
         if self.first_digit is None or table[rows].all():
-            return said
+            return listed
         needed = np.flatnonzero(table.any(axis=0)) + self.first_digit
         exact = "" if (table[rows] == table[rows[:1]]).all() and np.ptp(needed) + 1 == needed.size else "some of the "
         ends = f"{needed[0]}" if needed.size == 1 else f"{needed[0]} to {needed[-1]}"
-        return f"{exact}{said} that need {ends} binary digits after the point"
+        return f"{exact}{listed} that need {ends} binary digits after the point"
 
 
 def _interval(low: float, high: float) -> str:
@@ -152,8 +152,8 @@ class Outputs(Cells):
 
     def words(self, event: np.ndarray) -> str:
         chosen = np.flatnonzero(event)
-        said = ", ".join(str(i) for i in chosen[:8])
-        return f"outputs {said}" + (f" and {chosen.size - 8} more" if chosen.size > 8 else "")
+        listed = ", ".join(str(i) for i in chosen[:8])
+        return f"outputs {listed}" + (f" and {chosen.size - 8} more" if chosen.size > 8 else "")
 
 
 class Columns(Cells):

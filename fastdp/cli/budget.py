@@ -193,8 +193,8 @@ def cost(path: str, plan_path: str, *, records: int | None, as_json: bool) -> No
     left = ledger.remaining
     if as_json:
         parts = {"cost": added, "remaining": left}
-        said = {name: {"amount": one.amount, "delta": one.delta} for name, one in parts.items()}
-        click.echo(json.dumps({**said, "policy": ledger.policy}, indent=2))
+        stated = {name: {"amount": one.amount, "delta": one.delta} for name, one in parts.items()}
+        click.echo(json.dumps({**stated, "policy": ledger.policy}, indent=2))
     else:
         click.echo(f"{plan_path}: {added.words(ledger.policy)}; {left.words(ledger.policy)} remains")
     ledger.check(plan, records=records)
@@ -263,8 +263,8 @@ def verify(path: str, *, receipts: tuple[str, ...], as_json: bool) -> None:
 
     ledger = Ledger(path)
     count = ledger.verify([_stamp(receipt) for receipt in receipts])
-    said = json.dumps({"entries": count, "receipts": len(receipts), "head": ledger.head}, indent=2)
-    click.echo(said if as_json else f"{path}: {count:,} entries, all as they were written")
+    stated = json.dumps({"entries": count, "receipts": len(receipts), "head": ledger.head}, indent=2)
+    click.echo(stated if as_json else f"{path}: {count:,} entries, all as they were written")
 
 
 def _stamp(path: str) -> dict[str, Any]:

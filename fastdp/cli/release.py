@@ -121,8 +121,8 @@ def _with_sql(plan: ReleasePlan, text: str, keys: str | None) -> ReleasePlan:
     query = read_sql(text)
     if keys is not None:
         query |= {"keys": keys} if keys == "select" else {"keys_file": keys}
-    said = plan.to_dict()
-    changed = ReleasePlan(queries=[query], budget=said["budget"], source=said["source"], columns=said["columns"])
+    own = plan.to_dict()
+    changed = ReleasePlan(queries=[query], budget=own["budget"], source=own["source"], columns=own["columns"])
     object.__setattr__(changed, "ledger", plan.ledger)
     return changed
 
@@ -195,12 +195,12 @@ def show(answers: ReleaseAnswers, level: float, *, top: int, chart: bool) -> Non
             longest = max([abs(row["value"]) for row in rows], default=0.0) or 1.0
             for row in rows[:top]:
                 key = ", ".join(visible_text(str(row[name])) for name in names)
-                told = "" if row["low"] is None else f"[{in_digits(row['low'])}, {in_digits(row['high'])}]"
+                ends = "" if row["low"] is None else f"[{in_digits(row['low'])}, {in_digits(row['high'])}]"
                 bar = ""
                 if chart:
                     part = max(0.0, row["value"] / longest)
                     bar = draw_bar(part, part, 30, blocks=draws_blocks(sys.stdout))
-                line = f"  {visible_text(answer.name):<20} {key:<24} {in_digits(row['value']):>14}  {told:<28} {bar}"
+                line = f"  {visible_text(answer.name):<20} {key:<24} {in_digits(row['value']):>14}  {ends:<28} {bar}"
                 click.echo(line.rstrip())
             if len(rows) > top:
                 click.echo(f"  and {len(rows) - top:,} more groups (--top, --json or -o for all)")

@@ -61,12 +61,12 @@ def _column(estimate: ColumnEstimate) -> list[str]:
         ]
         for name, value, one, two, ok in zip(names, values, low, high, known, strict=True)
     ]
-    said = f"{estimate.kind} from {estimate.reports:,} reports ({estimate.mechanism}), {100 * estimate.level:g} %"
+    summary = f"{estimate.kind} from {estimate.reports:,} reports ({estimate.mechanism}), {100 * estimate.level:g} %"
     bars = estimate.kind in {"shares", "distribution"} and bool(known.all())
     picture = [chart(names, values, low, high, np.arange(len(lines)))] if bars else []
     more = [paragraph(f"and {left:,} more values")] if left > 0 else []
     listed = table([estimate.kind, "estimate", "from", "to"], rows)
-    return [heading(visible_text(estimate.column)), paragraph(said), *picture, listed, *more]
+    return [heading(visible_text(estimate.column)), paragraph(summary), *picture, listed, *more]
 
 
 def _show(estimate: ColumnEstimate, number: float) -> str:

@@ -74,11 +74,11 @@ class ColumnDomain:
 
     def to_dict(self) -> dict[str, Any]:
         """The same words again."""
-        said: dict[str, Any] = {"nulls": True} if self.nulls else {}
+        stated: dict[str, Any] = {"nulls": True} if self.nulls else {}
         if self.values is not None:
-            return {"values": list(self.values), **said}
+            return {"values": list(self.values), **stated}
         edges = [edge.isoformat() if isinstance(edge, dt.date) else edge for edge in self.edges or ()]
-        return {"bins": edges, **({} if self.shape == "uniform" else {"shape": self.shape}), **said}
+        return {"bins": edges, **({} if self.shape == "uniform" else {"shape": self.shape}), **stated}
 
 
 def _edges(place: str, bins: Any, bounds: Any) -> tuple[Any, ...]:

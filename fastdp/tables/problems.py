@@ -71,8 +71,8 @@ def _without_owner(error: FastDPError) -> str:
     head, _, rest = text.partition(": ")
     if head != "Plan":
         return text
-    owner, _, said = rest.partition(": ")
-    return said if owner.startswith(("column", "group")) and said else rest
+    owner, _, stated = rest.partition(": ")
+    return stated if owner.startswith(("column", "group")) and stated else rest
 
 
 def check_names(plan: Plan, schema: pa.Schema, lines: Mapping[str, int]) -> list[Problem]:

@@ -34,9 +34,9 @@ def context_of(plan: Plan, key: JobKey) -> bytes:
     """
     from fastdp.kernels.jit import source_digest
 
-    said = json.dumps(plan.to_dict(), sort_keys=True, ensure_ascii=False, default=str)
+    stated = json.dumps(plan.to_dict(), sort_keys=True, ensure_ascii=False, default=str)
     core = "" if key.is_unsafe else source_digest()
-    text = "\0".join([str(FORMAT), key.generator, core, said])
+    text = "\0".join([str(FORMAT), key.generator, core, stated])
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).digest()
 
 

@@ -92,10 +92,10 @@ def command(
         for line in describe(found, show, risk):
             click.echo(visible_text(line))
         click.echo()
-        for said in leaks(found, show):
-            click.echo(visible_text(f"still leaks: {said}"))
-        for said in failed:
-            click.echo(f"failed: {said}")
+        for sentence in leaks(found, show):
+            click.echo(visible_text(f"still leaks: {sentence}"))
+        for sentence in failed:
+            click.echo(f"failed: {sentence}")
     return FAILED if failed else 0
 
 

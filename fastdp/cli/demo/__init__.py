@@ -97,7 +97,7 @@ def command(rows: int, threads: int | None, keep: str | None, *, dry_run: bool, 
             found = estimate_table(release, plan, progress=update)
         restored = time.perf_counter() - began - seconds
         with progress(quiet=quiet, doing="answering") as update:
-            told, answering = questions.ask_timed(table, ledger, truth, update)
+            given, answering = questions.ask_timed(table, ledger, truth, update)
         seen, size = people.look_at(release), release.stat().st_size
         budget, left = describe(ledger), bars(ledger, "people.ledger")
     lines = _compare(found, truth, seen)
@@ -106,7 +106,7 @@ def command(rows: int, threads: int | None, keep: str | None, *, dry_run: bool, 
             "rows": receipt.rows,
             "seconds": {"sanitize": seconds, "estimate": restored, "answer": answering},
             "columns": lines,
-            "answers": told,
+            "answers": given,
             "budget": budget,
         }
         click.echo(json.dumps(shown, indent=2))
@@ -117,7 +117,7 @@ def command(rows: int, threads: int | None, keep: str | None, *, dry_run: bool, 
         f"{receipt.rows:,} records sanitized in {seconds:.1f} s: {rate:,.1f} million values per second,"
         f" with reading and writing {size / 1e6:,.0f} MB of Parquet. Estimated back in {restored:.1f} s."
     )
-    questions.show(told, answering)
+    questions.show(given, answering)
     click.echo("\n".join(["", PAID, *left]))
     if keep is not None:
         click.echo(f"Left in {keep}: people.parquet, plan.toml, people.ledger, private.parquet with its receipt.")

@@ -58,13 +58,13 @@ def compare(answers: ReleaseAnswers, truth: Truth) -> list[dict[str, Any]]:
     """Answers and their intervals beside the truth, a line each."""
     lines = []
     for row in answers.to_arrow().to_pylist():
-        told = {"answer": row["value"], "low": row["low"], "high": row["high"]}
+        given = {"answer": row["value"], "low": row["low"], "high": row["high"]}
         question, of, true = {
             "disease": ("people with", row["key"], float(truth.counts.get(("disease", row["key"]), 0))),
             "income": ("mean of", "income", truth.mean("income")),
             "age": ("median of", "age", float(truth.median_age)),
         }[row["query"]]
-        lines.append({"question": question, "of": of, "truth": true, **told})
+        lines.append({"question": question, "of": of, "truth": true, **given})
     return lines
 
 

@@ -26,10 +26,10 @@ def list_problems(
     for problem in found:
         place = f"{plan_path}:{problem.line}" if problem.line else plan_path
         counted = f"{problem.count:,} " if problem.count else ""
-        said = f"{counted}{problem.what}"
+        wording = f"{counted}{problem.what}"
         name = visible_text(problem.column)
         head = click.style(place, bold=True) if colour else place
-        click.echo(f"{head}: {click.style(name, fg='red') if colour else name}: {visible_text(said)}", err=True)
+        click.echo(f"{head}: {click.style(name, fg='red') if colour else name}: {visible_text(wording)}", err=True)
         if problem.add:
             click.echo(f"    add: {problem.add}", err=True)
         if show_values and problem.values:

@@ -81,5 +81,5 @@ class Budget:
 
     def to_dict(self) -> dict[str, float]:
         """The same words again."""
-        said = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta or None}
-        return {key: value for key, value in said.items() if value is not None}
+        stated = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta or None}
+        return {key: value for key, value in stated.items() if value is not None}

@@ -48,7 +48,7 @@ class ColumnSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """The same words again."""
-        said: dict[str, Any] = {"nulls": self.nulls}
+        stated: dict[str, Any] = {"nulls": self.nulls}
         if self.share is not None:
-            return {"bounds": PRIVATE, "share": self.share, **said}
-        return said if self.bounds is None else {"bounds": list(self.bounds), **said}
+            return {"bounds": PRIVATE, "share": self.share, **stated}
+        return stated if self.bounds is None else {"bounds": list(self.bounds), **stated}

@@ -139,12 +139,12 @@ class ReleasePlan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan in its own words."""
-        said = {
+        stated = {
             "person": self.unit.person, "neighbours": self.unit.neighbours, "max_groups": self.unit.max_groups,
             "max_rows": self.unit.max_rows, "bound": self.unit.bound,
         }  # fmt: skip
         return {
-            "source": {key: value for key, value in said.items() if value is not None},
+            "source": {key: value for key, value in stated.items() if value is not None},
             "budget": self.budget.to_dict(),
             "columns": {name: spec.to_dict() for name, spec in self.columns.items()},
             "queries": [query.to_dict() for query in self.queries],

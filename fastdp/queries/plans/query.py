@@ -118,12 +118,12 @@ class Query:
 
     def to_dict(self) -> dict[str, Any]:
         """The same words again; keys of a file as they were read."""
-        said = {key: value for key, value in self.given.items() if key != "keys_file"}
+        stated = {key: value for key, value in self.given.items() if key != "keys_file"}
         if self.keys is not None and not isinstance(self.keys, str):
-            said["keys" if self.histogram is None else "domain"] = [
+            stated["keys" if self.histogram is None else "domain"] = [
                 list(key) if isinstance(key, tuple) else key for key in self.keys
             ]
-        return {"name": self.name, **said}
+        return {"name": self.name, **stated}
 
 
 def _only(about: str, given: Mapping[str, Any], allowed: tuple[str, ...]) -> None:

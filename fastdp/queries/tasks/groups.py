@@ -156,7 +156,7 @@ class GroupTask(GroupParts):
                 line["of"] = "the sum; divide by the number of rows"
             lines.append(line)
         for one in self._nested:
-            lines += [{"query": self.name, **said} for said in one.explain(level)]
+            lines += [{"query": self.name, **stated} for stated in one.explain(level)]
         if self._selection is not None:
             for line in lines:
                 line["smallest_group"] = self._likely_group()
@@ -174,14 +174,14 @@ class GroupTask(GroupParts):
     def describe(self) -> dict[str, Any]:
         parts = []
         for part in self._parts.values():
-            said: dict[str, Any] = {"of": part.kind, "column": part.column, "step": part.step}
+            stated: dict[str, Any] = {"of": part.kind, "column": part.column, "step": part.step}
             if part.noise is None:
                 assert self._selection is not None
-                said |= {"noise": "truncated geometric", "selection": self._selection.to_dict(),
+                stated |= {"noise": "truncated geometric", "selection": self._selection.to_dict(),
                          "threshold": self._selection.threshold}  # fmt: skip
             else:
-                said |= part.noise.describe()
-            parts.append(said)
+                stated |= part.noise.describe()
+            parts.append(stated)
         parts += [one.describe() for one in self._nested]
         limits = {"groups": self._limits.groups, "rows": self._limits.rows, "mode": self._limits.mode}
         return {"query": self.name, "parts": parts, "limits": limits}

@@ -168,9 +168,9 @@ class NestedQuantiles(NestedTask):
 
     def explain(self, level: float) -> list[dict[str, Any]]:
         off = math.ceil(self._rank_error(level))
-        said = {"std_error": math.nan, "half_width": math.nan}
+        stated = {"std_error": math.nan, "half_width": math.nan}
         return [
-            {"answer": name, **said, "of": f"ranks are off by at most {off:,} rows of a group at {100 * level:g} %"}
+            {"answer": name, **stated, "of": f"ranks are off by at most {off:,} rows of a group at {100 * level:g} %"}
             for name in self.names
         ]
 
@@ -226,8 +226,8 @@ class NestedDistinct(NestedTask):
         return [Answer(self._question.name, noisy, errors, self._setting.privacy(self.cost), keys)]
 
     def explain(self, level: float) -> list[dict[str, Any]]:
-        said = {"std_error": math.sqrt(self._noise.variance), "half_width": float(self._noise.half_width(level))}
-        return [{"answer": self._question.name, **said}]
+        stated = {"std_error": math.sqrt(self._noise.variance), "half_width": float(self._noise.half_width(level))}
+        return [{"answer": self._question.name, **stated}]
 
     def describe(self) -> dict[str, Any]:
         return {"of": "distinct", "column": self._question.column, **self._noise.describe()}
