@@ -59,7 +59,7 @@ class Compressed:
 
         _check_known("output", kind)
         self._inside: pa.CompressedOutputStream = pa.CompressedOutputStream(
-            pa.PythonFile(_Writable(file), mode="w"), kind
+            pa.PythonFile(BorrowedFile(file), mode="w"), kind
         )
         self._place = 0
 
@@ -81,7 +81,7 @@ class Compressed:
             self._inside.close()
 
 
-class _Writable:
+class BorrowedFile:
     """A file that whoever opened it closes."""
 
     closed = False

@@ -8,7 +8,7 @@ import numpy as np
 
 from fastdp.errors import SchemaError
 from fastdp.io.byte_stream import standard_output
-from fastdp.io.compression import Compressed
+from fastdp.io.compression import BorrowedFile, Compressed
 from fastdp.io.csv.dialect import Dialect
 from fastdp.io.csv.encodings import EncodedFile
 from fastdp.io.formats import Compression
@@ -115,26 +115,16 @@ class CsvWriter:
             layer.close()
 
 
-class _Exchanged:
+class _Exchanged(BorrowedFile):
     """A file with two characters exchanged in all that is written."""
 
-    closed = False
-
     def __init__(self, file: Any, table: np.ndarray) -> None:
-        self._file, self._table = file, table.tobytes()
+        super().__init__(file)
+        self._table = table.tobytes()
 
     def write(self, data: Any) -> int:
         self._file.write(bytes(data).translate(self._table))
         return len(data)
-
-    def tell(self) -> int:
-        return int(self._file.tell())
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def close(self) -> None:
-        self.closed = True
 
 
 def _exchange(quote: str) -> np.ndarray | None:
