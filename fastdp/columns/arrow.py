@@ -49,6 +49,29 @@ def show_nulls(array: pa.Array) -> pa.Array:
     return array
 
 
+def validate(array: pa.Array | pa.ChunkedArray) -> None:
+    """Raise ArrowInvalid where an array contradicts its own format.
+
+    Of lists that are a slice of more, only their own elements are looked at: Arrow would check all of them, once for
+    each of the slices.
+    """
+    import pyarrow as pa
+
+    types = pa.types
+    if isinstance(array, pa.ChunkedArray) or not (types.is_list(array.type) or types.is_large_list(array.type)):
+        array.validate(full=True)
+        return
+    array.validate()
+    if not len(array):
+        return
+    kind = np.dtype(np.int32 if types.is_list(array.type) else np.int64)
+    offsets = np.frombuffer(array.buffers()[1], kind, len(array) + 1, array.offset * kind.itemsize)
+    first, last = int(offsets[0]), int(offsets[-1])
+    if first < 0 or last > len(array.values) or (offsets[1:] < offsets[:-1]).any():
+        raise pa.ArrowInvalid("offsets of lists are not in order")
+    validate(array.values.slice(first, last - first))
+
+
 def decode(array: pa.Array) -> pa.Array:
     """The values of an array, without runs or a dictionary."""
     import pyarrow as pa

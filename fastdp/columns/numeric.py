@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fastdp import validation
-from fastdp.columns.arrow import blank_nulls, holds_nulls, is_arrow, is_encoded, plain_type
+from fastdp.columns.arrow import blank_nulls, holds_nulls, is_arrow, is_encoded, plain_type, validate
 from fastdp.columns.buffers import fresh
 from fastdp.columns.containers import Rewrap, unwrap
 from fastdp.columns.pieces import ArrowNumbers, InPlace, Piece, Room, cut
@@ -200,7 +200,7 @@ def check_arrow(owner: str, array: pa.Array | pa.ChunkedArray, nulls: Nulls) -> 
     import pyarrow as pa
 
     try:
-        array.validate(full=True)
+        validate(array)
     except pa.ArrowInvalid:
         raise InputCorruptError(f"{owner}: the arrow array contradicts its own format") from None
     if array.null_count and nulls == "error":

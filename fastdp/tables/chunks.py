@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fastdp.columns.arrow import decode, show_nulls
+from fastdp.columns.arrow import decode, show_nulls, validate
 from fastdp.errors import InputCorruptError
 from fastdp.random.job import JobKey, Place
 
@@ -131,7 +131,7 @@ def _canonical(column: pa.Array) -> tuple[str, np.ndarray | None, list[np.ndarra
     fixed = not (pa.types.is_dictionary(kind) or pa.types.is_nested(kind) or pa.types.is_run_end_encoded(kind))
     if not fixed or not pa.types.is_primitive(kind):
         try:
-            column.validate(full=True)
+            validate(column)
         except pa.ArrowInvalid:
             raise InputCorruptError("the arrow array contradicts its own format") from None
         column = show_nulls(column)

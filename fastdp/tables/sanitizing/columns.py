@@ -54,6 +54,7 @@ class Columns:
             if part.mechanism is None and isinstance(part.rewrite, Pseudonym)
         }
         """The keys of all pseudonyms, by their columns."""
+        self.plain |= self._keys.keys()  # they hardly ever repeat
         self.labelled = [name for part in self.parts for name in part.labelled]
         self.randomized = [name for part in self.parts if part.mechanism is not None for name in part.columns]
 

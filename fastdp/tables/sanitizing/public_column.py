@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastdp.columns.arrow import decode, is_encoded
+from fastdp.columns.arrow import decode, is_encoded, validate
 from fastdp.errors import InputCorruptError, SchemaError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def keep(owner: str, column: str, values: pa.Array, *, copy: bool) -> pa.Array:
 
     kind = kept_type(owner, column, values.type)
     try:
-        values.validate(full=True)
+        validate(values)
     except pa.ArrowInvalid:
         raise InputCorruptError(f"{owner}: column {column!r} contradicts its own format") from None
     try:
