@@ -13,10 +13,10 @@ from fastdp import measures as measures
 from fastdp import mechanisms as mechanisms
 from fastdp import native as native
 from fastdp._version import __version__ as __version__
+from fastdp.accounting.brackets import Bounds as Bounds
 from fastdp.accounting.calibrate import calibrate as calibrate
 from fastdp.accounting.compose import compose as compose
 from fastdp.accounting.compose import parallel as parallel
-from fastdp.accounting.curve import Bounds as Bounds
 from fastdp.accounting.curve import PrivacyCurve as PrivacyCurve
 from fastdp.accounting.ledger import Ledger as Ledger
 from fastdp.accounting.sampling import sampled as sampled

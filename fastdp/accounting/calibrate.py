@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastdp import validation
+from fastdp.accounting.brackets import Bounds
 from fastdp.accounting.compose import compose
-from fastdp.accounting.curve import Bounds, PrivacyCurve
+from fastdp.accounting.curve import PrivacyCurve
 from fastdp.errors import ParameterError
 
 MOST_TRIES = 60

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from fastdp import rounding, validation
-from fastdp.accounting.curve import WIDTH, Bounded, Direction, PrivacyCurve
-from fastdp.accounting.factors import build
+from fastdp.accounting.building import build
+from fastdp.accounting.curve import PrivacyCurve
+from fastdp.accounting.directions import WIDTH, Bounded, Direction
 from fastdp.accounting.ledger.costs import Lossy
 from fastdp.accounting.statements import RenyiPrivacy
 from fastdp.errors import ParameterError

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from fastdp import rounding, validation
+from fastdp.accounting.building import geometric_atoms
 from fastdp.accounting.cells import CELLS, Cells, mix
 from fastdp.accounting.compose import Parallel, Release, read_part
-from fastdp.accounting.factors import geometric_atoms
 from fastdp.errors import ParameterError
 from fastdp.losses import AtomicLoss, CellsLoss, GaussianLoss, GeometricLoss, LaplaceLoss, Loss, SampledGaussianLoss
 

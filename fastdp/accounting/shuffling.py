@@ -18,7 +18,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from fastdp import validation
-from fastdp.accounting.curve import Bounds, Curve, checked_delta, checked_epsilon, solve
+from fastdp.accounting.brackets import Bounds, solve
+from fastdp.accounting.curve import Curve, checked_delta, checked_epsilon
 from fastdp.accounting.factors import UNIT
 from fastdp.accounting.inversion import ROUNDING, SMOOTHING_CONSTANT, TRUNCATION, search
 from fastdp.errors import ParameterError

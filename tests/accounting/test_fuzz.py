@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fastdp.accounting import inversion
-from fastdp.accounting.factors import build
+from fastdp.accounting.building import build
 from fastdp.losses import AtomicLoss
 
 

@@ -9,9 +9,9 @@ import pytest
 
 import fastdp as fd
 from fastdp.accounting import inversion
+from fastdp.accounting.building import build, geometric_atoms
 from fastdp.accounting.compose import Release, parallel
-from fastdp.accounting.curve import Direction
-from fastdp.accounting.factors import build, geometric_atoms
+from fastdp.accounting.directions import Direction
 from fastdp.losses import AtomicLoss, ConcentratedLoss, GaussianLoss, GeometricLoss, LaplaceLoss, SampledGaussianLoss
 
 

@@ -7,8 +7,6 @@ off, or an older copy put in its place; whoever keeps a receipt can: it carries 
 
 from __future__ import annotations
 
-import datetime as dt
-import json
 import os
 import secrets
 import sqlite3
@@ -18,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastdp import validation
-from fastdp._version import __version__
 from fastdp.accounting.ledger.accounts import Accounts
 from fastdp.accounting.ledger.chain import canonical, check_chain, link
 from fastdp.accounting.ledger.costs import NANO, Cost, read_guarantees, read_losses
@@ -27,6 +24,7 @@ from fastdp.accounting.ledger.entries import Entry, Spending
 from fastdp.accounting.ledger.events import describe
 from fastdp.accounting.ledger.filters import NUMBER, POLICIES, Policy, Total, allows, charge, digits
 from fastdp.accounting.ledger.limits import Limit
+from fastdp.accounting.ledger.reading import check_neighbours, circumstances, read_limit, read_limits
 from fastdp.accounting.ledger.store import COLUMNS, make_store, open_store
 from fastdp.display.html import to_html
 from fastdp.errors import BudgetExceededError, LedgerCorruptError, ParameterError
@@ -100,7 +98,7 @@ class Ledger:
         body = {
             "id": secrets.token_hex(16), "name": name, "unit": unit, "policy": policy, "amount": limit.total.amount,
             "delta": limit.total.delta, "stated": limit.stated, "metric": Accounts.read_limits(metric or {}),
-            **_circumstances(),
+            **circumstances(),
         }  # fmt: skip
         make_store(Path(path), canonical(body))
         return cls(path)
@@ -123,7 +121,7 @@ class Ledger:
                 if kind == "spend":
                     body = self._judge(found, body, spent, added)
                 total = spent + added
-                text = canonical({**body, **_circumstances()})
+                text = canonical({**body, **circumstances()})
                 row = (last[0] + 1, kind, text, added.amount, added.delta, total.amount, total.delta)
                 head = link(last[7], row)
                 found.execute("INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?)", (*row, head))
@@ -136,9 +134,9 @@ class Ledger:
 
     def _judge(self, found: sqlite3.Connection, body: dict[str, Any], spent: Total, added: Total) -> dict[str, Any]:
         """Refuse a release that is beyond a limit; what it says, with the accounts after it."""
-        limit = _limit(found)
+        limit = read_limit(found)
         if added != NOTHING:
-            _check_neighbours(found, body["event"]["neighbours"])
+            check_neighbours(found, body["event"]["neighbours"])
             if not allows(spent, added, limit):
                 raise BudgetExceededError(self._refusal(added, spent, limit))
         if not body["metric"]:
@@ -247,13 +245,13 @@ class Ledger:
     def limit(self) -> Total:
         """What may be spent in all, in the sums that the policy compares."""
         with open_store(self.path) as found:
-            return _limit(found)
+            return read_limit(found)
 
     @property
     def stated(self) -> str:
         """The limit as it was given."""
         with open_store(self.path) as found:
-            body = _limits(found)[-1]
+            body = read_limits(found)[-1]
         return str(body.get("stated") or self.limit.words(self.policy))
 
     @property
@@ -334,31 +332,3 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r}: {self.spent.words(self.policy)} of {self.stated} spent, per {self.unit})"
-
-
-def _limits(found: sqlite3.Connection) -> list[dict[str, Any]]:
-    """The bodies of the entries that set a limit."""
-    rows = found.execute("SELECT body FROM entries WHERE kind IN ('create', 'raise') ORDER BY seq").fetchall()
-    return [json.loads(row[0]) for row in rows]
-
-
-def _limit(found: sqlite3.Connection) -> Total:
-    first, last = (bodies := _limits(found))[0], bodies[-1]
-    return Total(last["amount"], last.get("delta", first["delta"]))
-
-
-def _check_neighbours(found: sqlite3.Connection, neighbours: str) -> None:
-    """Refuse a release for other neighbours than the first one's: such sums guarantee nothing."""
-    row = found.execute("SELECT body FROM entries WHERE kind = 'spend' AND amount > 0 ORDER BY seq LIMIT 1").fetchone()
-    stated = neighbours if row is None else json.loads(row[0])["event"]["neighbours"]
-    if stated != neighbours:
-        raise ParameterError(
-            f"ledger: its releases are for neighbours by {stated!r}, this one by {neighbours!r}; a guarantee for "
-            "add/remove becomes one for replacement by privacy.for_replacement()"
-        )
-
-
-def _circumstances() -> dict[str, str]:
-    """When, and by which version; never where the data are."""
-    now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-    return {"time": now, "fastdp": __version__}

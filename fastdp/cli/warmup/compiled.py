@@ -134,8 +134,8 @@ def _estimate(channel: Any) -> None:
 
 def _compose() -> None:
     """A composition with every kind of moment function."""
-    from fastdp.accounting.curve import Direction
-    from fastdp.accounting.factors import build
+    from fastdp.accounting.building import build
+    from fastdp.accounting.directions import Direction
     from fastdp.losses import GeometricLoss, LaplaceLoss, SampledGaussianLoss
 
     parts = [LaplaceLoss(epsilon=0.1), GeometricLoss(rate=0.1, steps=2), SampledGaussianLoss(mu=1.0, rate=0.1)]
