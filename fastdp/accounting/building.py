@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,130 +22,240 @@ from fastdp.losses import (
     SampledGaussianLoss,
 )
 
+MOST_TIMES = 1 << 53
 FEW_STEPS = 4
 """Steps up to which a geometric loss is a list of atoms, whose compositions may be enumerated."""
 
+Item = tuple[Loss, int]
 
-def build(losses: Iterable[tuple[Loss, int]], *, reverse: bool = False, below: bool = False) -> Factors:
+
+def build(losses: Iterable[Item], *, reverse: bool = False, below: bool = False) -> Factors:
     """The factors of a composition of (loss, count) pairs, of Q against P where ``reverse``.
 
     ``below`` takes of losses in cells the pair that lies below.
     """
-    merged: dict[Any, int] = {}
-    for loss, count in losses:
-        merged[loss] = merged.get(loss, 0) + count
     parts = _Parts(reverse, below)
-    for loss, count in merged.items():
-        parts.add(loss, count)
+    for kind, (group, counts) in _by_kind(list(losses)).items():
+        parts.add(kind, group, counts)
     return parts.factors()
 
 
+def is_symmetric(losses: Iterable[Item]) -> bool:
+    """Whether both directions have the same losses."""
+    for kind, (group, _) in _by_kind(list(losses)).items():
+        if kind is AtomicLoss and not all(map(operator.attrgetter("is_symmetric"), group)):
+            return False
+        if kind is CellsLoss and not all(loss.above.is_symmetric and loss.below.is_symmetric for loss in group):
+            return False
+        if kind is SampledGaussianLoss:
+            return False
+    return True
+
+
+def _by_kind(items: list[Item]) -> dict[type, tuple[list[Any], list[int]]]:
+    """Losses and counts of each type."""
+    losses = [loss for loss, _ in items]
+    kinds = set(map(type, losses))
+    if len(kinds) == 1:
+        return {kinds.pop(): (losses, [count for _, count in items])}
+    groups: dict[type, tuple[list[Any], list[int]]] = {kind: ([], []) for kind in kinds}
+    for loss, count in items:
+        group, counts = groups[type(loss)]
+        group.append(loss)
+        counts.append(count)
+    return groups
+
+
+def _merge_rows(rows: np.ndarray) -> np.ndarray:
+    """Rows that end with a count, equal ones counted together."""
+    if len(set(rows[:, 0].tolist())) == len(rows):
+        return rows
+    merged, places = np.unique(rows[:, :-1], axis=0, return_inverse=True)
+    return np.column_stack([merged, np.bincount(places.ravel(), rows[:, -1])])
+
+
+def _merge_equal(losses: list[AtomicLoss], times: np.ndarray) -> dict[AtomicLoss, float]:
+    """One of each content, and how often."""
+    known: dict[Any, AtomicLoss] = {}
+    merged: dict[AtomicLoss, float] = {}
+    for loss, count in zip(losses, times.tolist(), strict=True):
+        one = known.setdefault(loss.content, loss)
+        merged[one] = merged.get(one, 0.0) + count
+    return merged
+
+
 class _Parts:
-    """What factors are made of, one loss after the other."""
+    """What factors are made of, one kind of losses after the other."""
 
     def __init__(self, reverse: bool, below: bool) -> None:
         self._reverse, self._below = reverse, below
-        self._laplace: list[tuple[float, float, int]] = []
-        self._sampled: list[tuple[float, float, int, bool]] = []
-        self._atoms: list[tuple[AtomicLoss, int]] = []
-        self._coins: dict[tuple[float, float], int] = {}
+        self._laplace, self._sampled, self._coins = [np.empty((0, 3))], [np.empty((0, 4))], [np.empty((0, 3))]
+        self._lists = _Lists.empty()
         self._size = 0
         self._sums = dict.fromkeys(("variance", "log_finite", "margin", "shift", "spread", "distance"), 0.0)
 
-    def add(self, loss: Loss, count: int) -> None:
-        """Add ``count`` equal losses."""
-        sums = self._sums
-        self._size += 1
-        sums["margin"] += count * loss.margin
-        sums["distance"] += count * loss.distance
-        match loss:
-            case AtomicLoss() if _is_coin(loss):
-                rate = abs(float(loss.losses[0]))
-                self._add_coin(rate * (1 - DATA), rate * (1 + DATA), count)
-            case AtomicLoss():
-                self._atoms.append((loss, count))
-            case GaussianLoss():
-                sums["variance"] += count * loss.mu**2
-            case LaplaceLoss():
-                self._laplace.append((loss.epsilon, 0.0, count))
-            case SampledGaussianLoss():
-                self._sampled.append((1 / loss.mu, loss.rate, count, self._reverse != loss.reverse))
-            case GeometricLoss(steps=1):
-                self._add_coin(loss.rate, loss.rate, count)
-            case GeometricLoss() if loss.steps <= FEW_STEPS:
-                self._atoms.append((geometric_atoms(loss), count))
-            case GeometricLoss():
-                epsilon = loss.rate * loss.steps
-                sums["shift"] += count * 4 * UNIT * epsilon
-                sums["spread"] += count * 4 * UNIT * (1 + epsilon)
-                self._laplace.append((epsilon, loss.rate, count))
-            case CellsLoss():
-                self._atoms.append((loss.below if self._below else loss.above, count))
-            case _:
-                raise ParameterError(f"compose: a {type(loss).__name__} has no moment function here")
+    def add(self, kind: type, losses: list[Any], counts: list[int]) -> None:
+        """Add losses of one kind, each so often."""
+        if max(counts) >= MOST_TIMES:
+            raise ParameterError(f"compose: a release can be composed fewer than 2**53 times, not {max(counts)}")
+        times = np.array(counts, float)
+        self._size += len(losses)
+        self._sums["margin"] += float(times @ np.array([loss.margin for loss in losses]))
+        self._sums["distance"] += float(times @ np.array([loss.distance for loss in losses]))
+        if kind is AtomicLoss:
+            self._add_atoms(losses, times)
+        elif kind is GaussianLoss:
+            self._sums["variance"] += float(times @ np.array([loss.mu for loss in losses]) ** 2)
+        elif kind is LaplaceLoss:
+            epsilons = np.array([loss.epsilon for loss in losses])
+            self._laplace.append(np.stack([epsilons, np.zeros(times.size), times], 1))
+        elif kind is SampledGaussianLoss:
+            rows = [(1 / loss.mu, loss.rate, self._reverse != loss.reverse) for loss in losses]
+            self._sampled.append(np.column_stack([np.array(rows, float), times]))
+        elif kind is GeometricLoss:
+            self._add_geometric(losses, times)
+        elif kind is CellsLoss:
+            lists = [loss.below if self._below else loss.above for loss in losses]
+            self._lists = self._lists.join(_Lists.of(lists, times, self._reverse))
+        else:
+            raise ParameterError(f"compose: a {kind.__name__} has no moment function here")
 
-    def _add_coin(self, low: float, high: float, count: int) -> None:
-        self._coins[low, high] = self._coins.get((low, high), 0) + count
+    def _add_atoms(self, losses: list[AtomicLoss], times: np.ndarray) -> None:
+        lists = _Lists.of(losses, times, self._reverse)
+        coins = lists.coins
+        if coins.any():
+            rates = np.abs(lists.losses[(np.cumsum(lists.sizes) - lists.sizes)[coins]])
+            rows = [rates * (1 - DATA), rates * (1 + DATA), lists.counts[coins].astype(float)]
+            self._coins.append(np.stack(rows, 1))
+            lists = lists.chosen(~coins)
+        self._lists = self._lists.join(lists)
+
+    def _add_geometric(self, losses: list[GeometricLoss], times: np.ndarray) -> None:
+        rates, steps = np.array([loss.rate for loss in losses]), np.array([loss.steps for loss in losses], float)
+        once, many = steps == 1, steps > FEW_STEPS
+        self._coins.append(np.stack([rates, rates, times], 1)[once])
+        rates, epsilons, counts = rates[many], (rates * steps)[many], times[many]
+        self._laplace.append(np.stack([epsilons, rates, counts], 1))
+        self._sums["shift"] += 4 * UNIT * float(counts @ epsilons)
+        self._sums["spread"] += 4 * UNIT * float(counts @ (1 + epsilons))
+        few: dict[GeometricLoss, float] = {}
+        for loss, count in zip(losses, times.tolist(), strict=True):
+            if 1 < loss.steps <= FEW_STEPS:
+                few[loss] = few.get(loss, 0) + count
+        if few:
+            lists = _Lists.of([geometric_atoms(loss) for loss in few], np.array(list(few.values())), self._reverse)
+            self._lists = self._lists.join(lists)
 
     def factors(self) -> Factors:
         """All that was added."""
-        others = self._atoms or self._laplace or self._sampled or self._sums["variance"]
-        coin = next(iter(self._coins)) if len(self._coins) == 1 and not others else None
-        coin = coin if coin and self._coins[coin] <= MOST_COINS else None
-        losses, masses, sizes, counts = self._gather_atoms()
-        if self._coins:
-            more, tossed = self._gather_coins(exact=coin is not None)
-            losses, masses = (np.concatenate([old, new]) for old, new in zip((losses, masses), more, strict=True))
-            sizes, counts = np.append(sizes, np.full(tossed.size, 2)), np.append(counts, tossed)
+        laplace, coins = (_merge_rows(np.concatenate(rows)) for rows in (self._laplace, self._coins))
+        sampled = _merge_rows(np.concatenate(self._sampled))[:, [0, 1, 3, 2]]
+        others = self._lists.sizes.size or len(laplace) or len(sampled) or self._sums["variance"]
+        coin = (float(coins[0, 0]), float(coins[0, 1])) if len(coins) == 1 and not others else None
+        coin = coin if coin and coins[0, 2] <= MOST_COINS else None
+        lists = self._finite(self._lists)
+        if coins.size:
+            lists = lists.join(self._toss(coins, exact=coin is not None))
         sums = {name: value * (1 + 4 * UNIT * (self._size + 1)) for name, value in self._sums.items()}
         return Factors(
-            laplace=np.array(self._laplace, float).reshape(-1, 3),
-            sampled=np.array(self._sampled, float).reshape(-1, 4),
-            losses=losses, masses=masses, starts=np.concatenate([[0], np.cumsum(sizes)]), counts=counts, coin=coin,
-            **sums,
+            laplace=laplace, sampled=sampled, losses=lists.losses, masses=lists.masses,
+            starts=np.concatenate([[0], np.cumsum(lists.sizes)]), counts=lists.counts, coin=coin, **sums,
         )  # fmt: skip
 
-    def _gather_atoms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """All lists of atoms, those without mass left out: their losses and masses, their sizes and counts."""
-        if not self._atoms:
-            return np.empty(0), np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
-        lists, sums = [loss for loss, _ in self._atoms], self._sums
-        counts = np.array([count for _, count in self._atoms], np.int64)
-        sizes = np.array([loss.losses.size for loss in lists], np.int64)
-        losses = np.concatenate([loss.losses for loss in lists])
-        masses = np.concatenate([loss.q if self._reverse else loss.p for loss in lists])
-        losses = -losses if self._reverse else losses
-        infinite = np.array([loss.q_infinite if self._reverse else loss.p_infinite for loss in lists])
+    def _finite(self, lists: _Lists) -> _Lists:
+        """Lists without atoms that have no mass; what masses at infinity and all data may be off by is added."""
+        sums, counts, infinite = self._sums, lists.counts, lists.infinite
         if infinite.any():
             with np.errstate(divide="ignore"):
                 sums["log_finite"] += float((counts * np.log1p(-np.minimum(infinite, 1.0))).sum())
-        sums["spread"] += DATA * int(counts.sum())
-        if not (masses.all() and sizes.all()):
-            kept = masses > 0
-            sizes = np.bincount(np.repeat(np.arange(sizes.size), sizes)[kept], minlength=sizes.size)
-            losses, masses, counts, sizes = losses[kept], masses[kept], counts[sizes > 0], sizes[sizes > 0]
-        if sizes.size:
-            largest = np.maximum.reduceat(np.abs(losses), np.cumsum(sizes) - sizes)
-            sums["shift"] += DATA * float(counts @ largest)
-        return losses, masses, sizes, counts
+        sums["spread"] += DATA * float(counts.sum())
+        lists = lists.massive
+        if lists.sizes.size:
+            largest = np.maximum.reduceat(np.abs(lists.losses), np.cumsum(lists.sizes) - lists.sizes)
+            sums["shift"] += DATA * float(lists.counts @ largest)
+        return lists
 
-    def _gather_coins(self, *, exact: bool) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    def _toss(self, coins: np.ndarray, *, exact: bool) -> _Lists:
         """Losses and masses of all coins, two each, and how often each is tossed; of a sum of one coin no error."""
-        low, high = np.array(list(self._coins)).T
-        tossed = np.array(list(self._coins.values()), np.int64)
+        low, high, tossed = coins.T
         if not exact:
             self._sums["shift"] += float(tossed @ (high - low))
             self._sums["spread"] += float(tossed @ (high - low + 4 * UNIT))
         less = np.maximum(np.exp(-high), 5e-324)  # a mass of 0 would be no atom
-        return (np.stack([high, -high], 1).ravel(), np.stack([1 / (1 + less), less / (1 + less)], 1).ravel()), tossed
+        heads = 1 / (1 + less)
+        losses, masses = np.stack([high, -high], 1), np.stack([heads, less / (1 + less)], 1)
+        counts, none = tossed.astype(np.int64), np.zeros(tossed.size)
+        return _Lists(losses.ravel(), masses.ravel(), masses[:, ::-1].ravel(), np.full(counts.size, 2), counts, none)
 
 
-def _is_coin(loss: AtomicLoss) -> bool:
-    """Whether these are the atoms of randomized response."""
-    if loss.losses.size != 2 or loss.p_infinite or loss.q_infinite:
-        return False
-    mirrored = loss.losses[0] == -loss.losses[1] and loss.p[0] == loss.q[1] and loss.p[1] == loss.q[0]
-    return bool(mirrored and loss.losses[0] > 0)
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """Lists of atoms, one after the other: their losses, masses, masses under the other law, sizes and counts."""
+
+    losses: np.ndarray
+    masses: np.ndarray
+    others: np.ndarray
+    sizes: np.ndarray
+    counts: np.ndarray
+    infinite: np.ndarray
+    """The mass of each that is where the other law has none."""
+
+    @classmethod
+    def empty(cls) -> _Lists:
+        none, whole = np.empty(0), np.empty(0, np.int64)
+        return cls(none, none, none, whole, whole, none)
+
+    @classmethod
+    def of(cls, losses: list[AtomicLoss], times: np.ndarray, reverse: bool) -> _Lists:
+        """Those of losses, equal ones counted together; with P and Q swapped where ``reverse``."""
+        sizes = np.array([loss.losses.size for loss in losses], np.int64)
+        values = np.concatenate([loss.losses for loss in losses])
+        firsts = values[(np.cumsum(sizes) - sizes)[sizes > 0]]
+        if len(set(firsts.tolist())) < firsts.size:  # equal lists begin with equal losses
+            merged = _merge_equal(losses, times)
+            if len(merged) < len(losses):
+                return cls.of(list(merged), np.array(list(merged.values())), reverse)
+        p, q = (np.concatenate([getattr(loss, name) for loss in losses]) for name in ("p", "q"))
+        counts = times.astype(np.int64)
+        if reverse:
+            return cls(-values, q, p, sizes, counts, np.array([loss.q_infinite for loss in losses]))
+        return cls(values, p, q, sizes, counts, np.array([loss.p_infinite for loss in losses]))
+
+    def join(self, other: _Lists) -> _Lists:
+        """Both, one after the other."""
+        if not self.sizes.size:
+            return other
+        return _Lists(*(np.concatenate([getattr(one, name) for one in (self, other)]) for name in self.__slots__))
+
+    def chosen(self, lists: np.ndarray) -> _Lists:
+        """Some of the lists."""
+        atoms = np.repeat(lists, self.sizes)
+        return _Lists(
+            self.losses[atoms], self.masses[atoms], self.others[atoms], self.sizes[lists], self.counts[lists],
+            self.infinite[lists],
+        )  # fmt: skip
+
+    @property
+    def coins(self) -> np.ndarray:
+        """Which of the lists are the atoms of randomized response."""
+        found: np.ndarray = (self.sizes == 2) & (self.infinite == 0)
+        at = (np.cumsum(self.sizes) - self.sizes)[found]
+        (l0, l1), (p0, p1), (q0, q1) = ((x[at], x[at + 1]) for x in (self.losses, self.masses, self.others))
+        found[found] = (l0 == -l1) & (p0 == q1) & (p1 == q0) & (l0 != 0)
+        return found
+
+    @property
+    def massive(self) -> _Lists:
+        """The same without atoms that have no mass."""
+        if self.masses.all() and self.sizes.all():
+            return self
+        kept = self.masses > 0
+        sizes = np.bincount(np.repeat(np.arange(self.sizes.size), self.sizes)[kept], minlength=self.sizes.size)
+        some = sizes > 0
+        return _Lists(
+            self.losses[kept], self.masses[kept], self.others[kept], sizes[some], self.counts[some],
+            self.infinite[some],
+        )  # fmt: skip
 
 
 def geometric_atoms(loss: GeometricLoss) -> AtomicLoss:

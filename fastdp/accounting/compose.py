@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fastdp import rounding, validation
-from fastdp.accounting.building import build
+from fastdp.accounting.building import Item, build, is_symmetric
 from fastdp.accounting.curve import PrivacyCurve
 from fastdp.accounting.directions import WIDTH, Bounded, Direction
 from fastdp.accounting.ledger.costs import Lossy
@@ -22,19 +22,15 @@ from fastdp.losses import (
     AtomicLoss,
     CellsLoss,
     ConcentratedLoss,
-    GaussianLoss,
     GeometricLoss,
-    LaplaceLoss,
     Loss,
     RenyiLoss,
-    SampledGaussianLoss,
 )
 from fastdp.privacy import MetricPrivacy, Neighbours, Privacy
 
 MOST_CHOICES = 256
 SAME_UNITS = frozenset({"record", "report"})
 """Units with a common total: a report is what a record becomes."""
-Item = tuple[Loss, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +76,17 @@ def compose(parts: Iterable[Any], *, width: float = WIDTH) -> PrivacyCurve:
     if not 1e-12 <= width <= 0.1:
         raise ParameterError(f"compose: width must be a number between 1e-12 and 0.1, got {width!r}")
     read: list[tuple[Release, ...] | Parallel] = []
+    plain: list[Loss] = []
     for part in parts:
         known = _KNOWN.get(id(part))
-        read.append(known[1] if known is not None and known[0] is part else read_part(part))
+        if known is not None and known[0] is part:
+            read.append(known[1])
+        elif isinstance(part, Loss):
+            plain.append(part)
+        else:
+            read.append(read_part(part))
+    if plain:
+        read.append((Release(tuple([(loss, 1) for loss in plain]), "add/remove", "record", math.inf),))
     if not read:
         raise ParameterError("compose: give at least one release")
     return compose_read(read, width)
@@ -97,20 +101,16 @@ def compose_read(read: Sequence[tuple[Release, ...] | Parallel], width: float = 
     every = [[*fixed, *itertools.chain(*chosen)] for chosen in itertools.product(*choices)]
     neighbours, unit = _agree([release for releases in every for release in releases])
     directions = [[one] for releases in every for one in _directions(releases, width)]
-    pure = max(
-        _sum_up([release.pure for release in releases]) if _is_pure(releases) else math.inf for releases in every
-    )
+    pure = max(_sum_up([release.pure for release in releases]) for releases in every)
     return PrivacyCurve(directions, neighbours, unit, pure, tuple(map(tuple, every)))
 
 
 def _sum_up(values: list[float]) -> float:
     """The sum, rounded up: `math.fsum` rounds the exact one to the nearest, and what is left has a sign."""
     total = math.fsum(values)
+    if total == math.inf:
+        return total
     return total if math.fsum([*values, -total]) <= 0 else math.nextafter(total, math.inf)
-
-
-def _is_pure(releases: list[Release]) -> bool:
-    return all(math.isfinite(release.pure) for release in releases)
 
 
 def parallel(parts: Mapping[str, Any]) -> Parallel:
@@ -262,11 +262,9 @@ def _directions(releases: list[Release], width: float) -> list[Direction]:
     if not kinds.isdisjoint(BOUNDED):
         bounded = Bounded.of([item for item in items if isinstance(item[0], BOUNDED)])
         items = [item for item in items if not isinstance(item[0], BOUNDED)]
-    if AtomicLoss in kinds:
-        items = _merge(items)
     below = build(items, below=True) if CellsLoss in kinds else None
     directions = [Direction(build(items), bounded, width, below)]
-    if not (kinds.issubset(SYMMETRIC) or all(_is_symmetric(loss) for loss, _ in items)):
+    if not is_symmetric(items):
         below = build(items, reverse=True, below=True) if CellsLoss in kinds else None
         directions.append(Direction(build(items, reverse=True), bounded, width, below))
     return directions
@@ -274,23 +272,3 @@ def _directions(releases: list[Release], width: float) -> list[Direction]:
 
 BOUNDED = (ConcentratedLoss, RenyiLoss)
 """Losses of which moments alone are known."""
-SYMMETRIC = {GaussianLoss, LaplaceLoss, GeometricLoss}
-"""Losses that are the same in both directions."""
-
-
-def _is_symmetric(loss: Loss) -> bool:
-    """Whether both directions have the same loss."""
-    match loss:
-        case CellsLoss():
-            return loss.above.is_symmetric and loss.below.is_symmetric
-        case AtomicLoss():
-            return loss.is_symmetric
-    return not isinstance(loss, SampledGaussianLoss)
-
-
-def _merge(items: list[Item]) -> list[Item]:
-    """Equal lists of atoms under one value, so that they are counted, not repeated."""
-    known: dict[tuple[Any, ...], Loss] = {}
-    return [
-        (known.setdefault(loss.content, loss) if isinstance(loss, AtomicLoss) else loss, count) for loss, count in items
-    ]

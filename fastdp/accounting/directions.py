@@ -99,32 +99,21 @@ class Direction:
         """What the samplers' distance from their laws adds to delta."""
         return self.distance * (1 + math.exp(min(epsilon, 700.0)))
 
-    def solver(
-        self, *, delta: float | None = None, epsilon: float = 0.0, scale: float = 1.0
-    ) -> Callable[[float], Bounds]:
+    def solver(self, *, delta: float | None = None, epsilon: float = 0.0, scale: float = 1.0) -> Solver:
         """Bounds on delta as a function of epsilon, sharp near the given one, without what is `far`."""
         try:
-            lower, upper = self._sides(delta, epsilon, scale)
+            return self._sides(delta, epsilon, scale)
         except TooFineError:
             self.factors, self.below = (self.factors.gathered(below=side) for side in (False, True))
             self.width = max(self.width, CELLS_WIDTH)
-            lower, upper = self._sides(delta, epsilon, scale)
+            return self._sides(delta, epsilon, scale)
 
-        def bounds(at: float) -> Bounds:
-            below, above = lower(at), upper(at)
-            return Bounds(min(below.lower, above.upper), above.upper)
-
-        return upper if lower is upper else bounds
-
-    def _sides(
-        self, delta: float | None, epsilon: float, scale: float
-    ) -> tuple[Callable[[float], Bounds], Callable[[float], Bounds]]:
-        """Bounds of which the lower, and of which the upper end counts."""
-        upper = _charge(self.factors, self._finite(delta, epsilon, scale))
+    def _sides(self, delta: float | None, epsilon: float, scale: float) -> Solver:
+        above = _Charged.of(self.factors, self._finite(delta, epsilon, scale))
         if self.below is None:
-            return upper, upper
+            return Solver(above, above)
         below = Direction(self.below, self.bounded, self.width)
-        return _charge(self.below, below._finite(delta, epsilon, scale)), upper
+        return Solver(_Charged.of(self.below, below._finite(delta, epsilon, scale)), above)
 
     def _finite(self, delta: float | None, epsilon: float, scale: float) -> Callable[[float], tuple[float, float]]:
         factors = self.factors
@@ -179,20 +168,47 @@ def _nothing(at: float) -> tuple[float, float]:
     return delta, delta
 
 
-def _charge(factors: Factors, finite: Callable[[float], tuple[float, float]]) -> Callable[[float], Bounds]:
-    """Add the mass at infinity, and what losses and masses may be off by."""
-    charged = factors.margin * 2 + factors.shift
-    infinite = factors.infinite
-    grown = math.exp(factors.margin + factors.spread)
+@dataclass(frozen=True, slots=True)
+class _Charged:
+    """A curve of finite losses, with the mass at infinity, and what losses and masses may be off by."""
 
-    def bounds(at: float) -> Bounds:
-        lower, upper = finite(at)
-        if charged:
-            lower, upper = finite(at + charged)[0], finite(at - charged)[1]
-        top = grown * (upper + infinite) * (1 + 4e-16)
-        return Bounds(max(0.0, (lower + infinite * (1 - 4e-12)) / grown), min(1.0, top))
+    finite: Callable[[float], tuple[float, float]]
+    shift: float
+    infinite: float
+    grown: float
 
-    return bounds
+    @classmethod
+    def of(cls, factors: Factors, finite: Callable[[float], tuple[float, float]]) -> _Charged:
+        shift, spread = factors.margin * 2 + factors.shift, factors.margin + factors.spread
+        return cls(finite, shift, factors.infinite, math.exp(spread))
+
+    def lower(self, at: float) -> float:
+        found = self.finite(at + self.shift)[0] + self.infinite * (1 - 4e-12)
+        return max(0.0, found / self.grown)
+
+    def upper(self, at: float) -> float:
+        found = self.finite(at - self.shift)[1] + self.infinite
+        return min(1.0, self.grown * found * (1 + 4e-16))
+
+
+@dataclass(frozen=True, slots=True)
+class Solver:
+    """Bounds on delta as functions of epsilon: the lower end of one curve, the upper one of another or the same."""
+
+    below: _Charged
+    above: _Charged
+
+    def lower(self, at: float) -> float:
+        """A lower bound on delta."""
+        return self.below.lower(at)
+
+    def upper(self, at: float) -> float:
+        """An upper bound on delta."""
+        return self.above.upper(at)
+
+    def __call__(self, at: float) -> Bounds:
+        upper = self.upper(at)
+        return Bounds(min(self.lower(at), upper), upper)
 
 
 def delta_bounds(direction: Direction, epsilon: float) -> Bounds:
@@ -216,36 +232,31 @@ def epsilon_bounds(direction: Direction, delta: float) -> Bounds:
     return best
 
 
-def _solve_above(direction: Direction, bounds: Callable[[float], Bounds], delta: float, width: float) -> float:
+def _solve_above(direction: Direction, bounds: Solver, delta: float, width: float) -> float:
     """An epsilon at which the upper bound is at most delta; infinite if none is found.
 
     What is far grows with epsilon, the rest falls: half of delta shows how much of it there can be.
     """
     limit, goal = _upper_limit(direction, bounds, delta), delta
     if direction.distance:
-        enough = solve(lambda e: bounds(e).upper, delta / 2, 0.0, _upper_limit(direction, bounds, delta / 2), 0.01)[1]
+        enough = solve(bounds.upper, delta / 2, 0.0, _upper_limit(direction, bounds, delta / 2), 0.01)[1]
         far = direction.far(enough)
         if not far <= delta / 2:
             return math.inf
         goal = delta - far
-        limit = min(limit, enough) if bounds(limit).upper <= goal else enough
+        limit = min(limit, enough) if bounds.upper(limit) <= goal else enough
 
-    def upper(epsilon: float) -> float:
-        return bounds(epsilon).upper
-
-    near = None if direction.start is None else approach(upper, goal, direction.start, width)
-    return near[1] if near is not None and near[1] <= limit else solve(upper, goal, 0.0, limit, width)[1]
+    near = None if direction.start is None else approach(bounds.upper, goal, direction.start, width)
+    return near[1] if near is not None and near[1] <= limit else solve(bounds.upper, goal, 0.0, limit, width)[1]
 
 
-def _solve_below(
-    direction: Direction, bounds: Callable[[float], Bounds], delta: float, upper: float, width: float
-) -> float:
+def _solve_below(direction: Direction, bounds: Solver, delta: float, upper: float, width: float) -> float:
     """An epsilon just below ``upper`` where the curve is still above delta, else 0: the tilt is sharp near it alone."""
     if not math.isfinite(upper):
         return 0.0
 
     def lower(epsilon: float) -> float:
-        return bounds(epsilon).lower - direction.far(epsilon)
+        return bounds.lower(epsilon) - direction.far(epsilon)
 
     if direction.start is not None:
         near = approach(lower, delta, (upper * (1 - width), direction.start[1]), width)
@@ -260,13 +271,13 @@ def _solve_below(
     return 0.0
 
 
-def _upper_limit(direction: Direction, bounds: Callable[[float], Bounds], delta: float) -> float:
+def _upper_limit(direction: Direction, bounds: Solver, delta: float) -> float:
     """An epsilon at which the upper bound is at most delta; infinite if none is found."""
     factors = direction.factors
     if math.isfinite(factors.largest) and not direction.bounded:
         top = rounding.up(factors.largest * (1 + 1e-15) + 2 * factors.margin + factors.shift)
-        return top if bounds(top).upper <= delta else math.inf
+        return top if bounds.upper(top) <= delta else math.inf
     high = 1.0
-    while high < 1e5 and bounds(high).upper > delta:
+    while high < 1e5 and bounds.upper(high) > delta:
         high *= 1.5
-    return high if bounds(high).upper <= delta else math.inf
+    return high if bounds.upper(high) <= delta else math.inf

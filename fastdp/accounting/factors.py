@@ -43,7 +43,8 @@ class _Atoms:
     def log_moment(self, theta: float) -> float:
         """The sum of ln E e^{theta L}."""
         scaled = self.masses * np.exp(theta * self.relative)
-        return math.fsum(self.counts * (np.log(np.add.reduceat(scaled, self.starts[:-1])) + theta * self.tops))
+        terms = self.counts * (np.log(np.add.reduceat(scaled, self.starts[:-1])) + theta * self.tops)
+        return math.fsum(terms.tolist())
 
     def thinned(self) -> _Atoms:
         """Some of the lists, each for many."""
@@ -116,7 +117,7 @@ class Factors:
         sizes = np.diff(self.starts)
         self.points = float(sizes @ self.counts)
         self.count = int(self.laplace[:, 2].sum() + self.counts.sum() + self.sampled[:, 2].sum())
-        laplace = math.fsum(self.laplace[:, 0] * self.laplace[:, 2])
+        laplace = math.fsum((self.laplace[:, 0] * self.laplace[:, 2]).tolist())
         top = bottom = np.zeros(0)
         self._table = _Atoms.of(self.losses, self.masses, self.starts, self.counts) if self.counts.size else None
         self._few = None
@@ -125,13 +126,13 @@ class Factors:
         if self._table is not None:
             top = self._table.tops
             bottom = np.minimum.reduceat(self.losses, self.starts[:-1])
-        self.reach = laplace + math.fsum(self.counts * np.maximum(np.abs(top), np.abs(bottom)))
+        self.reach = laplace + math.fsum((self.counts * np.maximum(np.abs(top), np.abs(bottom))).tolist())
         removed = self.sampled[:, 3] == 0
         if self.variance or removed.any():
             self.largest = math.inf
         else:
-            bounded = math.fsum(-np.log1p(-self.sampled[:, 1]) * self.sampled[:, 2])
-            self.largest = laplace + math.fsum(self.counts * top) + bounded
+            bounded = math.fsum((-np.log1p(-self.sampled[:, 1]) * self.sampled[:, 2]).tolist())
+            self.largest = laplace + math.fsum((self.counts * top).tolist()) + bounded
 
     def _sort_atoms(self) -> None:
         """Factors in order of their deviation, the widest first."""
@@ -232,4 +233,4 @@ def _laplace_log_moment(laplace: np.ndarray, theta: float) -> float:
         left, middle, right = (-np.expm1(-2 * x * fine) / (2 * fine) for x in (theta, theta + 0.5, theta + 1))
         inner = right + np.exp(-(2 * theta + 1) * epsilons - rates) * left
         whole = middle * (1 + np.exp(-rates))
-    return math.fsum(counts * (theta * epsilons + np.log(inner / whole)))
+    return math.fsum((counts * (theta * epsilons + np.log(inner / whole))).tolist())

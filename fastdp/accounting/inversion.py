@@ -19,12 +19,20 @@ TRUNCATION = 9.2
 """Deviations of the smoothing's transform after which nodes end, at e^{-9.2^2 / 2} = 4e-19."""
 MOST_NODES = 1 << 19
 MOST_POINTS = 1 << 16
+DEVIATIONS = (14.0, 18.0, 22.0)
+"""Periods that are tried, in deviations of the tilted losses."""
+COPY = 28.0
+"""How far below the curve, as a logarithm, its copy one period above should be."""
 TILTS = (1.06, 1.25, 1.5, 2.0, 3.0, 5.0)
 """Multiples of the tilt for Chernoff's bound one period above."""
 SAMPLED_TILTS = (1.06, 1.12, 1.25, 1.5)
 """The same, where moments grow with e^{theta^2}."""
 LARGEST_MOMENT = 2.0
 """The largest K(theta) - theta epsilon that a tilt is raised to: so many nats of delta are lost to cancellation."""
+FEW_BLOCKS = 4
+"""Blocks so few that all their nodes are computed."""
+MOST_BOUNDED = 1 << 40
+"""Losses whose moduli are bounded beforehand: bounds of each may be off by 9 units."""
 
 
 class TooFineError(Exception):
@@ -124,11 +132,15 @@ class Inversion:
     cut: float = 1e-7
     depth: float = 0.0
     _fields: dict[str, Any] = field(init=False, repr=False)
+    _bounded: dict[float, float] = field(default_factory=dict, init=False, repr=False)
+    """`_far` of upper bounds on K, at the tilts that it was needed at."""
 
     def __post_init__(self) -> None:
         factors, theta = self.factors, self.theta
-        _, sigma = _deviation(factors, theta)
-        period = max(22 * sigma, (50 + self.depth) / theta)
+        rough, sigma = _deviation(factors, theta)
+        tilts = [theta * tilt for tilt in (SAMPLED_TILTS if factors.sampled.size else TILTS)]
+        far = [(factors.log_moment(tilt, coarse=True), tilt) for tilt in tilts]
+        period = self._period(rough, sigma, far)
         dt = 2 * math.pi / period
         width = max(self.width, TRUNCATION / (dt * MOST_NODES))
         smoothing = width * width
@@ -140,35 +152,43 @@ class Inversion:
         moment, error = factors.log_moment_with_error(theta)
         self._fields = {"period": period, "dt": dt, "smoothing": smoothing, "moment": moment, "error": error}
         self._fill(nodes, limit)
-        self._fields["right"] = [
-            (sum(factors.log_moment_with_error(theta * tilt)), theta * tilt)
-            for tilt in (SAMPLED_TILTS if factors.sampled.size else TILTS)
-        ]
+        self._fields["right"] = [(self._far(moment, tilt), tilt) for moment, tilt in far]
+
+    def _period(self, moment: float, sigma: float, far: list[tuple[float, float]]) -> float:
+        """The shortest of a few periods whose copy above is small beside the curve."""
+        theta = self.theta
+        epsilon = (self.depth + moment) / theta
+        for deviations in DEVIATIONS:
+            period = max(deviations * sigma, (36 + self.depth) / theta)
+            copy = min(other - tilt * epsilon - (tilt - theta) * period for other, tilt in far)
+            if copy < moment - theta * epsilon - COPY:
+                break
+        return period
 
     def _fill(self, nodes: int, limit: float) -> None:
         """Products at all nodes, the weighted integrand, and what was left out."""
         from fastdp.kernels.losses import inversion, moments
 
         factors, theta, dt = self.factors, self.theta, self._fields["dt"]
-        nodes = int(min(nodes, limit / dt + 2))
-        blocks = -(-nodes // moments.BLOCK)
+        blocks = -(-int(min(nodes, limit / dt + 2)) // moments.BLOCK)
         nodes = blocks * moments.BLOCK
         re, im, dead = np.ones(nodes), np.zeros(nodes), np.zeros(blocks, np.uint8)
+        left = np.empty(blocks, np.int64)
+        weights, tilting = factors.tilted(theta) if factors.counts.size else (factors.masses, 0.0)
+        rows = np.ascontiguousarray(factors.laplace.T)
+        self._mark_dead(rows, weights, dead)
         work = np.empty((6, moments.BLOCK))
         if factors.laplace.size:
-            epsilons, rates, counts = np.ascontiguousarray(factors.laplace.T)
-            moments.multiply_laplace(dt, theta, epsilons, rates, counts.astype(np.int64), self.cut, work, dead, re, im)
-        tilting = 0.0
+            moments.multiply_laplace(dt, theta, *rows[:2], rows[2].astype(np.int64), self.cut, work, left, dead, re, im)
         if factors.counts.size:
             most = int(np.diff(factors.starts).max())
             turns = np.empty((2, most, moments.BLOCK))
-            weights, tilting = factors.tilted(theta)
             moments.multiply_atoms(
                 dt, factors.starts, factors.losses, weights, factors.counts, self.cut, work, turns[0], turns[1],
-                np.empty((4, most)), dead, re, im,
+                np.empty((4, most)), left, dead, re, im,
             )  # fmt: skip
         sampled_error, reach = self._multiply_sampled(dead, re, im)
-        once, twice = np.zeros((2, nodes)), np.zeros((2, nodes))
+        once, twice = np.empty((2, nodes)), np.empty((2, nodes))
         smoothing = self._fields["smoothing"]
         live, moved, lost = inversion.weigh_nodes(dt, theta, factors.variance, smoothing, 1, dead, re, im, once, twice)
         variance = factors.variance + smoothing
@@ -189,6 +209,21 @@ class Inversion:
             "slack": slack,
             "moved": UNIT * 4 * moved * dt / math.pi,
         }
+
+    def _mark_dead(self, rows: np.ndarray, weights: np.ndarray, dead: np.ndarray) -> None:
+        """Mark blocks whose product is below ``cut`` by bounds that hold over all of a block."""
+        from fastdp.kernels.losses import decay
+
+        factors, dt = self.factors, self._fields["dt"]
+        if dead.size <= FEW_BLOCKS or factors.count > MOST_BOUNDED:
+            return
+        least = 0.99 * self.cut**2
+        places = -(-dead.size // decay.LANES) * decay.LANES
+        work, bounds = np.empty((3, decay.LANES)), np.ones(places)
+        if factors.laplace.size:
+            decay.bound_laplace(dt, self.theta, *rows[:2], rows[2].astype(np.int64), least, work, bounds, dead)
+        if factors.counts.size:
+            decay.bound_atoms(dt, factors.starts, factors.losses, weights, factors.counts, least, work, bounds, dead)
 
     def _last_frequency(self) -> float:
         """A frequency beyond which the product is below ``cut`` by the variations of densities; infinite without."""
@@ -252,14 +287,18 @@ class Inversion:
     def _alias(self, epsilon: float) -> float:
         """What the period adds: copies of the curve one period and more to either side."""
         f, theta = self._fields, self.theta
-        period, smoothing = f["period"], f["smoothing"]
-        left = math.exp(-theta * period)
-        right = math.inf
-        for moment, other in f["right"]:
-            gap = (other - theta) * period
-            power = moment + smoothing * other * (other + 1) / 2 - other * epsilon - gap
-            right = min(right, math.exp(min(power, 700.0)) / -math.expm1(-gap))
+        left = math.exp(-theta * f["period"])
+        _, other = min([(power - tilt * epsilon, tilt) for power, tilt in f["right"]])
+        if other not in self._bounded:
+            self._bounded[other] = self._far(sum(self.factors.log_moment_with_error(other)), other)
+        power = self._bounded[other] - other * epsilon
+        right = math.exp(min(power, 700.0)) / -math.expm1((theta - other) * f["period"])
         return (left / (1 - left) + right) * (1 + 1e-9)
+
+    def _far(self, moment: float, tilt: float) -> float:
+        """The logarithm of Chernoff's bound one period above epsilon 0, at another tilt."""
+        f = self._fields
+        return float(moment + f["smoothing"] * tilt * (tilt + 1) / 2 - (tilt - self.theta) * f["period"])
 
 
 def smoothing_constant(smoothing: float) -> float:

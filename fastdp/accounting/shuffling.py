@@ -11,7 +11,6 @@ P and Q the laws of the report of one person on two values, and W drawn from the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -20,14 +19,12 @@ import numpy as np
 from fastdp import validation
 from fastdp.accounting.brackets import Bounds, solve
 from fastdp.accounting.curve import Curve, checked_delta, checked_epsilon
-from fastdp.accounting.factors import UNIT
-from fastdp.accounting.inversion import ROUNDING, SMOOTHING_CONSTANT, TRUNCATION, search
+from fastdp.accounting.positive_part import Atoms, positive_part
 from fastdp.errors import ParameterError
 from fastdp.losses import AtomicLoss
 from fastdp.privacy import MetricPrivacy, Neighbours, Privacy
 
 MOST_RECORDS = 10**12
-CUT = 1e-12
 KINKS = 128
 """Points of the curve that a composition takes; chords between them lie above it."""
 
@@ -119,27 +116,28 @@ class ShuffledCurve(Curve):
     width: float = 1e-5
     neighbours: Neighbours = "replace"
 
-    def _atoms(self, epsilon: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _atoms(self, epsilon: float) -> tuple[Atoms, float]:
         """Values and probabilities of X, and gamma."""
         grown, less = math.exp(epsilon), math.exp(-self.report)
         if self.k is None:  # a clone with probability e^-report: a bit that is 0 or 1 as often
-            p, q, gamma, size = 1 / (1 + less), less / (1 + less), less, 2
+            p, q, gamma, size, rest = 1 / (1 + less), less / (1 + less), less, 2, -math.expm1(-self.report)
         else:
             p, size = 1 / (1 + (self.k - 1) * less), self.k
             q = less * p
-            gamma = size * q
+            gamma, rest = size * q, -math.expm1(-self.report) * p
         values = [0.0, size * (p - grown * q), size * (q - grown * p), -size * q * math.expm1(epsilon)]
-        masses = [1 - gamma, gamma / size, gamma / size, gamma * (size - 2) / size]
+        spans = [0.0, size * (p + grown * q), size * (q + grown * p), size * q * math.expm1(epsilon)]
+        masses = [rest, gamma / size, gamma / size, gamma * (size - 2) / size]
         kept = [i for i in range(4) if masses[i] > 0]
-        return np.array(values)[kept], np.array(masses)[kept], gamma
+        return Atoms(*(np.array([row[i] for i in kept]) for row in (values, masses, spans))), gamma
 
     def delta(self, *, epsilon: float) -> Bounds:
         """Bounds on the blanket's delta at an epsilon >= 0, which is an upper bound on the release's."""
         epsilon = checked_epsilon("ShuffledCurve", epsilon)
         if epsilon >= self.report:
             return Bounds(0.0, 0.0)
-        values, masses, gamma = self._atoms(epsilon)
-        lower, upper = _positive_part(values, masses, self.n, self.width)
+        atoms, gamma = self._atoms(epsilon)
+        lower, upper = positive_part(atoms, self.n, self.width)
         # a blanket of a single report hides nothing: that report's own curve
         own = -math.expm1(epsilon - self.report) / (1 + math.exp(-self.report)) * (1 + 1e-14)
         share = gamma * self.n
@@ -182,60 +180,3 @@ class ShuffledCurve(Curve):
     def privacy(self) -> Privacy:
         """What holds for sure: the guarantee of one report."""
         return Privacy(epsilon=self.report, unit=self.unit, neighbours=self.neighbours)
-
-
-def _positive_part(values: np.ndarray, masses: np.ndarray, n: int, width: float) -> tuple[float, float]:
-    """Bounds on E[S+] of the sum S of ``n`` independent numbers with these values and probabilities."""
-    from fastdp.kernels.losses import inversion, moments
-
-    pairs: list[tuple[float, float]] = list(zip(values.tolist(), masses.tolist(), strict=True))
-    top, bottom = float(values.max()), float(values.min())
-
-    def log_moment(theta: float) -> float:
-        return n * (theta * top + math.log(math.fsum(mass * math.exp(theta * (x - top)) for x, mass in pairs)))
-
-    theta = math.exp(search(lambda log: log_moment(math.exp(log)) - 2 * log, 40.0, 7, start=-math.log(top))[0])
-    tilted = masses * np.exp(theta * (values - top))
-    tilted /= tilted.sum()
-    mean = float(tilted @ values)
-    sigma = math.sqrt(n * max(float(tilted @ (values - mean) ** 2), 0.0))
-    moment = log_moment(theta)
-    period = max(22 * sigma, (50 + max(0.0, -moment)) / theta)
-    dt = 2 * math.pi / period
-    smoothing = max(math.sqrt(10 * width) / theta, TRUNCATION / (dt * (1 << 18))) ** 2
-    blocks = -(-(int(TRUNCATION / math.sqrt(smoothing) / dt) + 2) // moments.BLOCK)
-    nodes = blocks * moments.BLOCK
-    re, im, dead = np.ones(nodes), np.zeros(nodes), np.zeros(blocks, np.uint8)
-    turns = np.empty((2, values.size, moments.BLOCK))
-    moments.multiply_atoms(
-        dt, np.array([0, values.size]), values, tilted, np.array([n]), CUT, np.empty((2, moments.BLOCK)), turns[0],
-        turns[1], np.empty((4, values.size)), dead, re, im,
-    )  # fmt: skip
-    once, twice = np.zeros((2, nodes)), np.zeros((2, nodes))
-    live, moved, lost = inversion.weigh_nodes(dt, theta, 0.0, smoothing, 2, dead, re, im, once, twice)
-    first, second = inversion.sum_nodes(dt, 0.0, dead, once, twice)
-    last = (nodes - 1) * dt
-    reach = n * float(tilted @ np.abs(values)) + 4 * smoothing * theta
-    units = ROUNDING * (n + 4) + 4 * n * theta * float(tilted @ (top - values))
-    slack = UNIT * ((units + nodes) * live + 4 * reach * moved) + (CUT + UNIT * (units + 4 * last * reach)) * lost
-    slack = slack * dt / math.pi + math.exp(-0.5 * smoothing * last * last) / (math.pi * last)
-    added = smoothing * theta * theta / 2
-    error = 16 * UNIT * (n * theta * (abs(top) + abs(bottom)) + 8 * n + 64)
-    base = math.exp(min(moment + added, 700.0))
-    upper = (first + slack) * base * math.exp(error)
-    lower = (first - slack) * base * math.exp(-error) - _copies(log_moment, theta, period, smoothing, n * abs(bottom))
-    both = (second + slack) * math.exp(min(moment + 2 * added, 700.0)) * math.exp(error)
-    return max(0.0, lower - SMOOTHING_CONSTANT * (1 + 8 * UNIT) * (both - lower)), upper
-
-
-def _copies(log_moment: Callable[[float], float], theta: float, period: float, smoothing: float, most: float) -> float:
-    """What the period adds: copies of E(S - c)+ at c = m period, e^{theta c} times, m != 0."""
-    left = math.exp(-theta * period)
-    below = left / (1 - left) * (most + 10 * math.sqrt(smoothing)) + period * left / (1 - left) ** 2
-    above = math.inf
-    for tilt in (1.25, 1.5, 2.0, 3.0):
-        other = theta * tilt
-        gap = (other - theta) * period
-        power = log_moment(other) + smoothing * other * other / 2 - gap - math.log(other) - 1
-        above = min(above, math.exp(min(power, 700.0)) / -math.expm1(-gap))
-    return (below + above) * (1 + 1e-9)

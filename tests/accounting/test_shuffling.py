@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fastdp as fd
-from fastdp.accounting import shuffling
+from fastdp.accounting import positive_part, shuffling
 
 BLANKETS = [
     (1.0, 100, 0.3, 0.0004410952360034958),
@@ -64,7 +64,7 @@ def test_krr__is_the_sum_over_all_histograms(k, n, epsilon):
 
 
 def test_bracket__is_found_out_with_a_smaller_constant(monkeypatch):
-    monkeypatch.setattr(shuffling, "SMOOTHING_CONSTANT", 0.0)
+    monkeypatch.setattr(positive_part, "SMOOTHING_CONSTANT", 0.0)
     low = [shuffling.ShuffledCurve(report, 2, n).delta(epsilon=epsilon).lower for report, n, epsilon, _ in BLANKETS]
     assert any(found > exact for found, (*_, exact) in zip(low, BLANKETS, strict=True))
 
@@ -121,5 +121,6 @@ def test_receipts__say_whether_the_order_was_drawn():
 
 def test_positive_part__of_one_bit_is_exact():
     """A single number of two values: its positive part is one product."""
-    low, high = shuffling._positive_part(np.array([2.0, -1.0]), np.array([0.25, 0.75]), 1, 1e-5)
+    atoms = positive_part.Atoms(np.array([2.0, -1.0]), np.array([0.25, 0.75]), np.array([2.0, 1.0]))
+    low, high = positive_part.positive_part(atoms, 1, 1e-5)
     assert low <= 0.5 <= high

@@ -133,13 +133,18 @@ def _estimate(channel: Any) -> None:
 
 
 def _compose() -> None:
-    """A composition with every kind of moment function."""
+    """A composition with every kind of moment function, and few and many shuffled reports."""
     from fastdp.accounting.building import build
     from fastdp.accounting.directions import Direction
+    from fastdp.accounting.shuffling import ShuffledCurve
     from fastdp.losses import GeometricLoss, LaplaceLoss, SampledGaussianLoss
 
     parts = [LaplaceLoss(epsilon=0.1), GeometricLoss(rate=0.1, steps=2), SampledGaussianLoss(mu=1.0, rate=0.1)]
+    for width in (1e-3, 1e-6):
+        Direction(build([(loss, 10) for loss in parts[:2]]), width=width).solver(delta=1e-6)(1.0)
     Direction(build([(loss, 10) for loss in parts])).solver(delta=1e-6)(1.0)
+    for n in (10, 10**6):
+        ShuffledCurve(1.0, 4, n).delta(epsilon=0.01)
 
 
 def _cells() -> None:

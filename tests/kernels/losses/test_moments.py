@@ -17,10 +17,14 @@ def blocks(count):
     return np.zeros(count, np.uint8), np.ones(32 * count), np.zeros(32 * count)
 
 
+def scratch(dead):
+    return np.empty(dead.size, np.int64)
+
+
 def laplace(theta, epsilon, rate, count):
     dead, re, im = blocks(3)
     rows = [np.array([one]) for one in (epsilon, rate, count)]
-    moments.multiply_laplace(DT, theta, *rows, 0.0, np.empty((6, 32)), dead, re, im)
+    moments.multiply_laplace(DT, theta, *rows, 0.0, np.empty((6, 32)), scratch(dead), dead, re, im)
     return re + 1j * im
 
 
@@ -65,7 +69,20 @@ def test_atoms__are_their_sum(count):
     turns, phases, starts = np.empty((2, 3, 32)), np.empty((4, 3)), np.array([0, 3])
     dead, re, im = blocks(2)
     moments.multiply_atoms(
-        DT, starts, losses, weights, np.array([count]), 0.0, np.empty((2, 32)), turns[0], turns[1], phases, dead, re, im
+        DT,
+        starts,
+        losses,
+        weights,
+        np.array([count]),
+        0.0,
+        np.empty((2, 32)),
+        turns[0],
+        turns[1],
+        phases,
+        scratch(dead),
+        dead,
+        re,
+        im,
     )
     np.testing.assert_allclose(re + 1j * im, wanted, rtol=0, atol=64 * count * 2**-53 + 1e-14 * 64 * DT)
 
@@ -82,7 +99,7 @@ def test_mirrored_atoms__are_their_sum(losses, weights, count):
     turns = np.empty((2, 3, 32))
     moments.multiply_atoms(
         DT, np.array([0, losses.size]), losses, weights, np.array([count]), 0.0, np.empty((2, 32)), turns[0], turns[1],
-        np.empty((4, 3)), dead, re, im,
+        np.empty((4, 3)), scratch(dead), dead, re, im,
     )  # fmt: skip
     wanted = np.array([(weights @ np.exp(1j * j * DT * losses)) ** count for j in range(640)])
     live = np.repeat(dead == 0, 32)
@@ -101,7 +118,7 @@ def test_phases__turn_on_and_start_anew(skipped):
     turns = np.empty((2, 3, 32))
     moments.multiply_atoms(
         DT, np.array([0, 3]), losses, weights, np.array([1]), 0.0, np.empty((2, 32)), turns[0], turns[1],
-        np.empty((4, 3)), dead, re, im,
+        np.empty((4, 3)), scratch(dead), dead, re, im,
     )  # fmt: skip
     wanted = np.array([weights @ np.exp(1j * j * DT * losses) for j in range(640)])
     live = np.repeat(dead == 0, 32)
@@ -115,7 +132,7 @@ def test_blocks__below_the_cut_are_dead():
     losses = np.array([1.0, -1.0])
     moments.multiply_atoms(
         DT, np.array([0, 2]), losses, weights, np.array([10**9]), 0.5, np.empty((2, 32)), turns[0], turns[1],
-        np.empty((4, 2)), dead, re, im,
+        np.empty((4, 2)), scratch(dead), dead, re, im,
     )  # fmt: skip
     assert dead.tolist() == [0, 1, 1, 1]
     assert (re[32:64] == 1).all()
