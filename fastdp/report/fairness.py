@@ -15,7 +15,7 @@ from fastdp.fairness.rates import RATES
 from fastdp.fairness.sanitized.tables import SanitizedTable
 from fastdp.fairness.tables import FairnessTable
 from fastdp.report.dots import dot_chart, unit_chart
-from fastdp.report.page import heading, make_page, paragraph, table, wide
+from fastdp.report.page import heading, make_page, paragraph, table
 from fastdp.report.thresholds import NAMES, SCRIPT, threshold_view
 from fastdp.validation import visible_text
 
@@ -114,7 +114,7 @@ def _verdicts(criteria: Sequence[Criterion]) -> str:
         contrasts = "; ".join(map(_contrast, criterion.contrasts))
         rows.append([criterion.name, criterion.asks, criterion.verdict, contrasts, between, p_value])
     names = ["criterion", "asks for", "verdict", "largest gap or smallest ratio", "between", "p-value"]
-    return wide(table(names, rows, range(5)), "criteria")
+    return table(names, rows, range(5))
 
 
 def _naive(found: SanitizedTable) -> str:
@@ -126,7 +126,7 @@ def _naive(found: SanitizedTable) -> str:
     return (
         heading("Sanitized columns")
         + paragraph(f"Reports of: {names}. Taken at face value they make decisions look fairer than they are.")
-        + wide(table(["rate", "gap of the reports", "gap of the truth", "hidden"], rows), "gaps")
+        + table(["rate", "gap of the reports", "gap of the truth", "hidden"], rows)
     )
 
 
@@ -212,5 +212,5 @@ def _prices(price: Price, economics: tuple[float, float]) -> list[str]:
     return [
         heading("The price of each criterion"),
         paragraph(f"A true positive brings {economics[0]:g}, a false one costs {economics[1]:g}."),
-        wide(table(["policy", "share of the most profit", "thresholds"], rows, (0, 2)), "policies and their prices"),
+        table(["policy", "share of the most profit", "thresholds"], rows, (0, 2)),
     ]

@@ -79,11 +79,6 @@ def picture(address: str | None, name: str, about: str) -> str:
     return f'<figure><img src="{address}" alt="map: {escape(name, quote=True)}">{caption}</figure>'
 
 
-def wide(part: str, label: str) -> str:
-    """A part that may be wider than a phone: it scrolls by itself, by keyboard too, and the page does not."""
-    return f'<div class="wide" tabindex="0" role="region" aria-label="{escape(label, quote=True)}">{part}</div>'
-
-
 def table(names: Sequence[str], rows: Sequence[Sequence[str]], texts: Sequence[int] = (0,)) -> str:
     """A table; all columns are numbers but those of ``texts``, by default the first."""
     head = "".join(f"<th>{escape(name)}</th>" for name in names)

@@ -14,7 +14,6 @@ from fastdp.fairness.achieving.prices import Price
 from fastdp.fairness.sanitized.tables import SanitizedTable
 from fastdp.fairness.tables import FairnessTable
 from fastdp.report.dots import colour
-from fastdp.report.page import wide
 
 NAMES = {
     "profit": "most profit", "single": "one threshold", "independence": "independence",
@@ -138,8 +137,8 @@ def threshold_view(table: FairnessTable | SanitizedTable, price: Price, gain: fl
     text = json.dumps(data).replace("<", "\\u003c")
     return (
         f'<div role="group" aria-label="policies">{buttons}</div>'
-        + wide(f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>", "thresholds of each group")
-        + '<p id="threshold-profit" role="status" aria-live="polite"></p>'
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+        '<p id="threshold-profit" role="status" aria-live="polite"></p>'
         f'<script type="application/json" id="threshold-data">{text}</script>'
     )
 

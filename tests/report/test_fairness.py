@@ -113,7 +113,7 @@ class TestBrowser:
     @pytest.mark.parametrize("width", [420, 1280])
     def test_page__fits_a_phone_and_a_desk(self, page, reports, tmp_path, width):
         """Wide tables scroll by themselves; the mutant without that is wider than a phone."""
-        mutant = page.replace('class="wide"', 'class="x"')
+        mutant = page.replace("overflow-x: auto", "overflow: visible")
         for text, fits in ((page, True), (fairness_page(reports, "Reports"), True), (mutant, width > 1000)):
             tab = Tab(text, tmp_path)
             try:
@@ -121,8 +121,6 @@ class TestBrowser:
                     "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
                 )
                 assert (tab.ask("document.documentElement.scrollWidth") <= width) == fits
-                tab.ask("document.querySelector('.wide, .x').focus()")
-                assert tab.ask("document.activeElement.getAttribute('role')") == "region"
                 assert tab.complaints == []
             finally:
                 tab.close()

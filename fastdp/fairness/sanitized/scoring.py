@@ -16,9 +16,13 @@ from fastdp.fairness.tally import Tally
 Inverses = Mapping[int, np.ndarray]
 
 
-def true_scores(naive: ScoreTable, inverses: Inverses) -> ScoreTable:
-    """Counts of the truth, none of them negative, and sums of them as near to the truth as unbiased ones."""
-    return ScoreTable(Tally(naive.tally.values, monotone_counts(win_back(naive.tally.counts, inverses))), naive.width)
+def true_scores(naive: ScoreTable, inverses: Inverses, told: np.ndarray) -> ScoreTable:
+    """Counts of the truth, none of them negative, and sums of them as near to the truth as unbiased ones.
+
+    Groups that are not ``told`` have none.
+    """
+    counts = monotone_counts(win_back(naive.tally.counts, inverses)) * told[..., None, None]
+    return ScoreTable(Tally(naive.tally.values, counts), naive.width)
 
 
 def score_moments(table: ScoreTable, inverses: Inverses, present: np.ndarray, truth: str) -> Moments:

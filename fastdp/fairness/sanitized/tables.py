@@ -52,9 +52,7 @@ class SanitizedTable:
 
     def __add__(self, other: SanitizedTable) -> SanitizedTable:
         """The table of the rows of both."""
-        if not isinstance(other, SanitizedTable) or (self.truth, dict(self.mechanisms)) != (
-            other.truth, dict(other.mechanisms),
-        ):  # fmt: skip
+        if (self.truth, dict(self.mechanisms)) != (other.truth, dict(other.mechanisms)):
             raise ParameterError(f"{OWNER}: only tables of reports of the same mechanisms add up")
         return replace(self, naive=self.naive + other.naive)
 
@@ -147,9 +145,8 @@ class SanitizedTable:
     def by(self, *names: str) -> SanitizedTable:
         """The table of some of the attributes, in this order, summed over the others."""
         naive = self.naive.by(*names)
-        left = {
-            name: one for name, one in self.mechanisms.items() if name in names or name not in self.naive.attributes
-        }
+        gone = set(self.attributes) - set(names)
+        left = {name: one for name, one in self.mechanisms.items() if name not in gone}
         return replace(self, naive=naive, mechanisms=left)
 
     def one_vs_rest(self, value: Any) -> SanitizedTable:
@@ -265,9 +262,15 @@ class SanitizedTable:
 
     @property
     def scores(self) -> ScoreTable | None:
-        """Counts of the truth by attributes, label and score, none negative; None without scores."""
-        naive = self.naive.scores
-        return None if naive is None else true_scores(naive, self.score_inverses())
+        """Counts of the truth by attributes, label and score, none negative; None without scores.
+
+        Of groups that may have nobody there are none: what reports say of their scores is noise.
+        """
+        if self.naive.scores is None:
+            return None
+        told = np.zeros(self._known.size)
+        told[np.flatnonzero(self._known)] = ~np.isnan(self.rates("selection").values)
+        return true_scores(self.naive.scores, self.score_inverses(), told.reshape(self._known.shape))
 
     def _scores(self) -> ScoreTable:
         if self.scores is None:
@@ -325,9 +328,8 @@ class SanitizedTable:
 
     def __str__(self) -> str:
         names = ", ".join(f"{name} by {type(one).__name__}" for name, one in self.mechanisms.items())
-        return verdict_lines(
-            self, f"{self.rows:,.0f} rows, {len(self.groups)} groups by {', '.join(self.attributes)}; reports: {names}"
-        )
+        head = f"{self.rows:,.0f} rows, {len(self.groups)} groups by {', '.join(self.attributes)}; reports: {names}"
+        return verdict_lines(self, head)
 
     def to_dict(self, *, level: float = LEVEL, tolerance: float = 0.05, favourable: int = 1) -> dict[str, Any]:
         """Rates and gaps, as JSON has them, beside the naive gaps."""

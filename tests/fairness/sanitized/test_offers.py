@@ -67,6 +67,19 @@ def test_price__is_that_of_the_truth(both):
     assert abs(naive["independence"].share - true["independence"].share) > 0.03
 
 
+def test_groups__that_may_have_nobody_have_no_thresholds():
+    """A value of the domain that nobody has; its scores are noise, and would decide what a criterion costs."""
+    data, krr = people(rows=20_000), fd.KRR(epsilon=1.0, domain=["a", "b", "c", "nobody"])
+    columns = {"y_true": data["label"], "y_pred": data["decision"], "score": data["score"]}
+    reports = krr.randomize(data["race"], rng=fd.Rng.unsafe_seed(3))
+    found = fd.fairness.table(**columns, sensitive={"race": reports}, mechanisms={"race": krr})
+    true = fd.fairness.table(**columns, sensitive={"race": data["race"]})
+    assert found.rates("selection").undefined == (("nobody",),)
+    assert found.price(gain=1, cost=1.5)["separation"].groups == true.groups
+    assert found.roc().groups == found.scaling().groups == true.groups
+    assert ("nobody",) in found.calibration().groups
+
+
 def test_scaling__is_that_of_the_truth(both):
     found, true = (table.by("race").scaling() for table in both)
     assert found.groups == true.groups
