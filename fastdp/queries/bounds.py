@@ -74,18 +74,21 @@ class BoundsTask:
             self._counts += np.bincount(cells[cells >= 0], minlength=self._counts.size)
             return
         assert self._persons is not None
-        identities, seeds, absent = self._persons.read(batch)
+        identities, absent = self._persons.read(batch)
         if absent is not None:
             cells[absent] = -1
-        self._rows.add(identities, seeds, cells, None, np.empty((0, cells.size), np.int32))
+        self._rows.add(identities, cells, np.empty((0, cells.size), np.int32))
 
     def finish(self, rng: Rng) -> tuple[float, float]:
         """The bounds, the lower below the upper."""
-        if self._rows is not None:
+        if self._rows is not None and self._persons is not None:
             found: list[np.ndarray] = []
             limits = Limits(1, self.setting.unit.rows, "rows")
             try:
-                self._rows.bounded(limits, lambda _thread, kept, count: found.append(kept[:count, [0, 2]].copy()))
+                self._rows.bounded(
+                    limits, lambda _thread, kept, count: found.append(kept[:count, [0, 2]].copy()),
+                    seeds=self._persons.seeds,
+                )  # fmt: skip
             finally:
                 self._rows.close()
             for part in found:

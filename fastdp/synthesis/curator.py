@@ -63,20 +63,20 @@ class Curator:
         codes = np.stack([coder.encode(batch) for coder in self._coders])
         kept = (codes >= 0).all(axis=0)
         if self._persons is not None and self._rows is not None:
-            identities, seeds, absent = self._persons.read(batch)
+            identities, absent = self._persons.read(batch)
             if absent is not None:
                 kept &= ~absent
             numbers = np.cumsum(kept, dtype=np.int64) - 1 + self._count
             if numbers.size and numbers[-1] >= 1 << 31:
                 raise ParameterError(f"{OWNER}: persons are bounded over at most 2**31 rows; split the table")
             chosen = np.where(kept, numbers, -1).astype(np.int32)
-            self._rows.add(identities, seeds, chosen, None, np.empty((0, chosen.size), np.int32))
+            self._rows.add(identities, chosen, np.empty((0, chosen.size), np.int32))
         self._chunks.append(np.ascontiguousarray(codes[:, kept].astype(self._kind)))
         self._count += int(kept.sum())
 
     def finish(self) -> None:
         """All rows are there: keep those of each person that count."""
-        if self._rows is None:
+        if self._rows is None or self._persons is None:
             return
         counted = np.zeros(self._count, bool)
 
@@ -84,7 +84,7 @@ class Curator:
             counted[kept[:count, 0]] = True
 
         try:
-            self._rows.bounded(Limits(self._unit.rows, 1), use)
+            self._rows.bounded(Limits(self._unit.rows, 1), use, seeds=self._persons.seeds)
         finally:
             self._rows.close()
         start = 0

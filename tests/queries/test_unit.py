@@ -38,7 +38,7 @@ def vectors(groups: int, rows: int, mode: str, valued: bool) -> frozenset[tuple[
         codes = np.array([key + KEYS * number for key, _ in person], np.int32)
         steps = np.array([[value for _, value in person]], np.int32)
         ids = np.full(len(person), number, np.uint64)
-        rows_of.add(ids, ids, codes, None, steps)
+        rows_of.add(ids, codes, steps)
     sums = np.zeros((KEYS * len(people), 3), np.int64)
     rows_of.bounded(limits, lambda _thread, kept, count: (collected.append(kept), add_kept(kept, count, sums))[0])
     for number in range(len(people)):

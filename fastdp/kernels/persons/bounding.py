@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from fastdp.kernels.jit import inlined, kernel
-from fastdp.kernels.persons.ordering import FEW, sort_many
+from fastdp.kernels.persons.buckets import fill_buckets, order_bucket
 from fastdp.kernels.persons.steps import NULL, SQUARE_BITS
 
 SAMPLE, SCALE_L1, SCALE_L2, ROWS = 0, 1, 2, 3
@@ -22,7 +22,7 @@ _HALF = np.uint64(32)
 
 
 @inlined
-def _scale(value, numerator, denominator):
+def toward_zero(value, numerator, denominator):
     """Value * numerator / denominator, rounded toward zero: no norm grows."""
     if value >= 0:
         return value * numerator // denominator
@@ -51,36 +51,6 @@ def _step(records, row, column):
 
 
 @inlined
-def _order(buffer, spare, first, last, taken, counts, short, order):
-    """The rows of a bucket in order, as their places in ``order``."""
-    size = last - first
-    if size <= FEW:
-        for i in range(size):
-            person = ((buffer[first + i, 0] << taken) >> np.uint64(40)) << np.uint64(40)
-            short[i] = person | ((buffer[first + i, 1] >> np.uint64(30)) << np.uint64(6)) | np.uint64(i)
-        for i in range(size):
-            mine = short[i]
-            rank = np.int64(0)
-            for j in range(size):
-                rank += np.int64(short[j] < mine)
-            order[rank] = first + i
-        for j in range(1, size):
-            a, b = order[j - 1], order[j]
-            if (short[a - first] >> np.uint64(6)) == (short[b - first] >> np.uint64(6)):
-                if (
-                    buffer[a, 0] != buffer[b, 0]
-                    or buffer[a, 1] != buffer[b, 1]
-                    or (buffer[a, 2] >> _HALF) != (buffer[b, 2] >> _HALF)
-                ):
-                    break  # the short order does not tell two groups apart
-        else:
-            return
-    sort_many(buffer, spare, first, last, counts)
-    for i in range(size):
-        order[i] = first + i
-
-
-@inlined
 def _merge_group(buffer, order, i, size, limit_rows, widths, kept, held):
     """Add up a group's rows from ``order[i]`` on into entry ``held``; more than ``limit_rows`` count as their mean."""
     first = order[i]
@@ -101,7 +71,7 @@ def _merge_group(buffer, order, i, size, limit_rows, widths, kept, held):
         kept[held, 3] = count
         kept[held, 2 + widths[0]] = total
         if count > limit_rows:
-            kept[held, 2 + widths[0]] = _scale(total, limit_rows, count)
+            kept[held, 2 + widths[0]] = toward_zero(total, limit_rows, count)
             if widths[0] == 2:
                 kept[held, 3] = limit_rows
     else:
@@ -122,8 +92,8 @@ def _merge_group(buffer, order, i, size, limit_rows, widths, kept, held):
                     total += step
                     squares += (step * step) >> SQUARE_BITS
             if count > limit_rows:
-                total = _scale(total, limit_rows, count)
-                squares = _scale(squares, limit_rows, count)
+                total = toward_zero(total, limit_rows, count)
+                squares = toward_zero(squares, limit_rows, count)
                 count = limit_rows
             if widths[j] == 1:
                 kept[held, place] = total
@@ -148,50 +118,25 @@ def _scale_entry(kept, entry, factor, widths):
             kept[entry, place] *= factor
             place += 1
         for _ in range(max(np.int64(1), widths[j] - 1)):
-            kept[entry, place] = _scale(kept[entry, place], factor, _ONE)
+            kept[entry, place] = toward_zero(kept[entry, place], factor, _ONE)
             place += 1
-
-
-@inlined
-def _fill_buckets(records, firsts, lasts, bits, bucket_bits, starts, buffer):
-    """Copy a part to ``buffer``, bucket by bucket of the persons' next bits; starts[b] is then where bucket b ends."""
-    size = 1 << bucket_bits
-    up, down = np.uint64(bits), np.uint64(64 - bucket_bits)
-    for b in range(size + 1):
-        starts[b] = 0
-    for k in range(firsts.size):
-        for i in range(firsts[k], lasts[k]):
-            starts[np.int64((records[i, 0] << up) >> down) + 1] += 1
-    for b in range(size):
-        starts[b + 1] += starts[b]
-    for k in range(firsts.size):
-        for i in range(firsts[k], lasts[k]):
-            b = np.int64((records[i, 0] << up) >> down)
-            at = starts[b]
-            starts[b] = at + 1
-            buffer[at, 0] = records[i, 0]
-            buffer[at, 1] = records[i, 1]
-            buffer[at, 2] = records[i, 2]
-            for word in range(3, records.shape[1]):
-                buffer[at, word] = records[i, word]
 
 
 @kernel
 def bound_part(
-    records, firsts, lasts, bits, bucket_bits, limit, limit_rows, mode, widths, starts, buffer, spare, counts, short,
-    order, kept,
+    records, firsts, lasts, bits, bucket_bits, tags, seeds, key, priority_key, limit, limit_rows, mode, widths, starts,
+    buffer, spare, counts, short, order, kept,
 ):  # fmt: skip
     """Write what a part's persons may contribute to ``kept``: code, persons, rows, then the columns' places.
 
     ``limit`` groups per person (SAMPLE, SCALE_L1, SCALE_L2) and ``limit_rows`` rows per group; or ``limit`` rows per
     person in all (ROWS). Where groups are scaled, rows and counts are in steps of 2**-16.
 
-    Pre:  the part is records[firsts[k]:lasts[k]] for each k; its persons share the first ``bits`` bits of their images;
-          starts is int64[2**bucket_bits + 1]; buffer, spare, order and kept hold as many rows as the part has.
+    Pre:  as for `fill_buckets`; spare is as large as buffer; order and kept hold as many rows as the part has.
     Post: returns the number of entries.
     """
     size = 1 << bucket_bits
-    _fill_buckets(records, firsts, lasts, bits, bucket_bits, starts, buffer)
+    fill_buckets(records, firsts, lasts, bits, bucket_bits, tags, seeds, key, priority_key, starts, buffer)
     taken = np.uint64(bits + bucket_bits)
     held = np.int64(0)
     first = np.int64(0)
@@ -200,7 +145,7 @@ def bound_part(
         rows = last - first
         if rows == 0:
             continue
-        _order(buffer, spare, first, last, taken, counts, short, order)
+        order_bucket(buffer, spare, first, last, taken, counts, short, order)
         i = np.int64(0)
         while i < rows:
             image = buffer[order[i], 0]
@@ -229,7 +174,8 @@ def bound_part(
 
 @kernel
 def keep_rows(
-    records, firsts, lasts, bits, bucket_bits, limit, starts, buffer, spare, counts, short, order, kept,
+    records, firsts, lasts, bits, bucket_bits, tags, seeds, key, priority_key, limit, starts, buffer, spare, counts,
+    short, order, kept,
 ):  # fmt: skip
     """Write the rows of each person's first ``limit`` groups to ``kept``: code, step, number and priority of the group.
 
@@ -239,14 +185,14 @@ def keep_rows(
     Post: returns the number of rows.
     """
     size = 1 << bucket_bits
-    _fill_buckets(records, firsts, lasts, bits, bucket_bits, starts, buffer)
+    fill_buckets(records, firsts, lasts, bits, bucket_bits, tags, seeds, key, priority_key, starts, buffer)
     taken = np.uint64(bits + bucket_bits)
     held, groups, first = np.int64(0), np.int64(0), np.int64(0)
     for b in range(size):
         last = starts[b]
         rows = last - first
         if rows:
-            _order(buffer, spare, first, last, taken, counts, short, order)
+            order_bucket(buffer, spare, first, last, taken, counts, short, order)
             image, priority, code, left = np.uint64(0), np.uint64(0), np.uint64(0), np.int64(-1)
             for i in range(rows):
                 row = order[i]

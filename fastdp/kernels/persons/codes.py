@@ -12,31 +12,72 @@ from fastdp.kernels.jit import inlined, kernel
 from fastdp.kernels.persons.mixing import mix
 
 EMPTY = np.int32(-1)
+BLOCK = 256
+"""Keys or texts that are looked up side by side."""
+
+
+@kernel
+def code_range(keys, low, is_open, names, table, used, codes):
+    """Write the codes of keys, looked up by value: ``table`` has one for each integer from ``low`` on.
+
+    A key outside of it is unknown: -1.
+
+    Pre:  all keys are inside, or the table is closed; names has as much room as the table.
+    Post: returns how many codes are used.
+    """
+    size = np.uint64(table.size)
+    for i in range(keys.size):
+        place, code = np.uint64(keys[i] - low), EMPTY
+        if place < size:
+            code = table[place]
+            if code == EMPTY and is_open:
+                names[used] = keys[i]
+                code = np.int32(used)
+                table[place] = code
+                used += 1
+        codes[i] = code
+    return used
 
 
 @kernel
 def code_integers(keys, first, seed, is_open, names, slots, used, codes):
     """Write the codes of keys from ``first`` on; a key that is new gets the next one, or -1 if the table is closed.
 
+    A block of keys at a time: the likely code of each, then comparisons, each in a loop of its own where misses of the
+    caches overlap; what is left is looked up one by one.
+
     Pre:  slots is int32[power of two], -1 where empty; names[code] is the key of each code below ``used``.
     Post: returns how many keys are done and how many codes are used; not all are done if the table is half full.
     """
     mask = np.uint64(slots.size - 1)
-    for i in range(first, keys.size):
-        key = keys[i]
-        slot = mix(np.uint64(key), seed) & mask
-        code = slots[slot]
-        while code != EMPTY and names[code] != key:
-            slot = (slot + np.uint64(1)) & mask
+    for start in range(first, keys.size, BLOCK):
+        end, missed = min(start + BLOCK, keys.size), np.int64(0)
+        for i in range(start, end):
+            codes[i] = slots[mix(np.uint64(keys[i]), seed) & mask]
+        for i in range(start, end):
+            code = codes[i]
+            is_missed = (code == EMPTY) | (names[max(code, np.int32(0))] != keys[i])
+            codes[i] = EMPTY if is_missed else code
+            missed += np.int64(is_missed)
+        if missed == 0:
+            continue
+        for i in range(start, end):
+            if codes[i] != EMPTY:
+                continue
+            key = keys[i]
+            slot = mix(np.uint64(key), seed) & mask
             code = slots[slot]
-        if code == EMPTY and is_open:
-            if 2 * (used + 1) > slots.size:
-                return i, used
-            names[used] = key
-            slots[slot] = used
-            code = np.int32(used)
-            used += 1
-        codes[i] = code
+            while code != EMPTY and names[code] != key:
+                slot = (slot + np.uint64(1)) & mask
+                code = slots[slot]
+            if code == EMPTY and is_open:
+                if 2 * (used + 1) > slots.size:
+                    return i, used
+                names[used] = key
+                slots[slot] = used
+                code = np.int32(used)
+                used += 1
+            codes[i] = code
     return keys.size, used
 
 

@@ -44,20 +44,22 @@ class NestedRows:
             present = (codes >= 0) & (steps != NULL)
             self._pieces.append(_join(codes[present], steps[present]))
             return
-        identities, seeds, absent = self._persons.read(batch)
+        identities, absent = self._persons.read(batch)
         if absent is not None:
             codes = np.where(absent, np.int32(-1), codes)
-        self._rows.add(identities, seeds, codes, self._keys.tags, steps[None, :])
+        self._rows.add(identities, codes, steps[None, :])
 
     def finish(self, tags: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Groups and steps of all rows that count, in ascending order; ``tags`` are words by step, else steps are."""
         if self._rows is not None:
+            assert self._persons is not None
+            names = self._keys.tags, self._persons.seeds
 
             def use(_thread: int, kept: np.ndarray, count: int) -> None:
                 self._pieces.append(self._bound(kept[:count], tags))
 
             try:
-                self._rows.bounded(self._limits, use)
+                self._rows.bounded(self._limits, use, *names)
             finally:
                 self._rows.close()
         pairs = np.concatenate(self._pieces) if self._pieces else np.empty(0, np.int64)

@@ -6,18 +6,19 @@ it is the same for any order of the rows, any batches, threads, and with or with
 
 from __future__ import annotations
 
-import contextlib
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fastdp.kernels.persons import bounding
-from fastdp.kernels.persons.ordering import FEW, RADIX
 from fastdp.kernels.persons.parts import count_parts, scatter_rows
+from fastdp.kernels.persons.sampling import sum_part
+from fastdp.queries.data.buffers import BoundBuffers, Buffers, SumBuffers, borrowed
 from fastdp.queries.data.spill import SpillFile
 from fastdp.random.rng import Rng
 from fastdp.threads import get_threads
@@ -25,7 +26,8 @@ from fastdp.threads import get_threads
 PART_ROWS = 1 << 14
 """Rows of a part, about: its records and their copy stay in the second-level cache."""
 MOST_BITS = 13
-BUCKET_ROWS = 10
+BUCKET_ROWS, SUM_BUCKET_ROWS = 10, 2.5
+"""Rows of a bucket, about."""
 MEMORY = 256 << 20
 """Bytes of records that are held in memory; of more rows, SPILL_BUFFER bytes at a time."""
 SPILL_BUFFER = 48 << 20
@@ -52,45 +54,23 @@ class Limits:
         return self.mode in {"L1", "L2"}
 
 
-class _Buffers:
-    """Working memory of one part; fresh pages cost more than the work on them, so it is used again."""
-
-    def __init__(self, rows: int, words: int, places: int) -> None:
-        self.rows, self.words, self.places = rows, words, places
-        self.buffer = np.empty((rows, words), np.uint64)
-        self.spare = np.empty((rows, words), np.uint64)
-        self.order = np.empty(max(rows, FEW), np.int64)
-        self.kept = np.empty((rows + 1, places), np.int64)
-        self.counts = np.empty((2, RADIX), np.int64)
-        self.short = np.empty(FEW, np.uint64)
-
-    def fits(self, rows: int, words: int, places: int) -> bool:
-        return self.rows >= rows and (self.words, self.places) == (words, places)
+ITSELF = np.empty(0, np.uint64)
+"""Tags of codes, or seeds of persons, that do not depend on the order of the data themselves."""
+Part = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Records, and where the slices of a part begin and end."""
 
 
 _idle_arenas: list[np.ndarray] = []
-_idle_buffers: list[_Buffers] = []
 _lock = threading.Lock()
-
-
-@contextlib.contextmanager
-def _buffers(rows: int, words: int, places: int) -> Iterator[_Buffers]:
-    """Buffers of at least these sizes, from the last release where they fit."""
-    with _lock:
-        chosen = next((one for one in _idle_buffers if one.fits(rows, words, places)), None)
-        if chosen is not None:
-            _idle_buffers.remove(chosen)
-    made = chosen or _Buffers(rows, words, places)
-    try:
-        yield made
-    finally:
-        with _lock:
-            _idle_buffers[:] = [made, *_idle_buffers][: 2 * get_threads()]
 
 
 def _take_arena(words: int) -> np.ndarray:
     with _lock:
         return _idle_arenas.pop() if _idle_arenas else np.empty(words, np.uint64)
+
+
+def _bucket_bits(size: int, rows: float) -> int:
+    return min(max(1, round(math.log2(max(1, size / rows)))), 24)
 
 
 class PersonRows:
@@ -101,7 +81,7 @@ class PersonRows:
         secret = np.frombuffer(slots.key.tobytes()[:16], np.uint64)
         self._key, self._priority_key = secret[0] ^ slots.start, secret[1]
         self._widths = widths
-        self._words = 3 + widths.size // 2
+        self._words = 2 + widths.size // 2
         rows = expected_rows if expected_rows is not None else 1 << 24
         self._bits = min(max(1, math.ceil(math.log2(max(1, rows / PART_ROWS)))), MOST_BITS)
         self._memory = memory
@@ -116,21 +96,17 @@ class PersonRows:
         self._file: SpillFile | None = None
         self._spilled: list[tuple[int, np.ndarray, np.ndarray]] = []
 
-    def add(
-        self, persons: np.ndarray, seeds: np.ndarray, codes: np.ndarray, tags: np.ndarray | None, steps: np.ndarray
-    ) -> None:
+    def add(self, persons: np.ndarray, codes: np.ndarray, steps: np.ndarray) -> None:
         """One batch of rows: persons as uint64, codes of keys (negative: dropped), and int32 steps per column.
 
-        ``tags`` are words by code that do not depend on the order of the data; None if codes themselves do not. With
-        several threads the batch is sorted into parts while the caller reads the next one.
+        With several threads the batch is sorted into parts while the caller reads the next one.
         """
-        tags = np.empty(0, np.uint64) if tags is None else tags
         if get_threads() == 1:
-            self._add_all(persons, seeds, codes, tags, steps)
+            self._add_all(persons, codes, steps)
             return
         self._pool = self._pool or ThreadPoolExecutor(1)
         self._wait()
-        self._pending = self._pool.submit(self._add_all, persons, seeds, codes, tags, steps)
+        self._pending = self._pool.submit(self._add_all, persons, codes, steps)
 
     def _wait(self) -> None:
         """Until the last batch is in its parts."""
@@ -138,16 +114,12 @@ class PersonRows:
         if pending is not None:
             pending.result()
 
-    def _add_all(
-        self, persons: np.ndarray, seeds: np.ndarray, codes: np.ndarray, tags: np.ndarray, steps: np.ndarray
-    ) -> None:
+    def _add_all(self, persons: np.ndarray, codes: np.ndarray, steps: np.ndarray) -> None:
         for start in range(0, persons.size, self._capacity):
             chosen = slice(start, start + self._capacity)
-            self._add(persons[chosen], seeds[chosen], codes[chosen], tags, np.ascontiguousarray(steps[:, chosen]))
+            self._add(persons[chosen], codes[chosen], np.ascontiguousarray(steps[:, chosen]))
 
-    def _add(
-        self, persons: np.ndarray, seeds: np.ndarray, codes: np.ndarray, tags: np.ndarray, steps: np.ndarray
-    ) -> None:
+    def _add(self, persons: np.ndarray, codes: np.ndarray, steps: np.ndarray) -> None:
         if self._filled + persons.size > self._capacity:
             self._spill()
         shift = np.uint64(64 - self._bits)
@@ -157,8 +129,7 @@ class PersonRows:
         places = ends - counts
         self._starts.append(places.copy())
         self._ends.append(ends)
-        arguments = persons, seeds, codes, tags, steps, self._key, self._priority_key, shift, places
-        scatter_rows(*arguments, self._records())
+        scatter_rows(persons, codes, steps, self._key, shift, places, self._records())
         self._filled = int(ends[-1])
 
     def _records(self) -> np.ndarray:
@@ -181,36 +152,71 @@ class PersonRows:
         if self._capacity * self._words * 8 > SPILL_BUFFER:
             self._capacity, self._arena = max(1, min(self._memory, SPILL_BUFFER) // (8 * self._words)), None
 
-    def bounded(self, limits: Limits, use: Callable[[int, np.ndarray, int], None]) -> None:
+    def bounded(
+        self, limits: Limits, use: Callable[[int, np.ndarray, int], None], tags: np.ndarray = ITSELF,
+        seeds: np.ndarray = ITSELF,
+    ) -> None:  # fmt: skip
         """Call ``use(thread, kept, count)`` for each part, on several threads; each one has its own number.
 
         An entry of ``kept`` is a code, the persons and rows that count, then each column's places; or, where rows are
-        kept apart, a code, a step and the number of the person's group within the part.
+        kept apart, a code, a step and the number of the person's group within the part. ``tags`` are words by code
+        that do not depend on the order of the data, and ``seeds`` words by person; empty if they are their own.
         """
+
+        def bound(thread: int, part: Part, size: int, room: BoundBuffers) -> None:
+            bucket_bits = _bucket_bits(size, BUCKET_ROWS)
+            common = *part, self._bits, bucket_bits, tags, seeds, self._key, self._priority_key
+            own = room.starts(bucket_bits), room.buffer, room.spare, room.counts, room.short, room.order, room.kept
+            if limits.mode == EACH:
+                count = bounding.keep_rows(*common, limits.groups, *own)
+            else:
+                groups = limits.rows if limits.mode == "rows" else limits.groups
+                count = bounding.bound_part(*common, groups, limits.rows, MODES[limits.mode], self._widths, *own)
+            use(thread, room.kept, int(count))
+
+        self._each_part(bound, BoundBuffers, self._words + 1, 3 + int(self._widths.sum()))
+
+    def add_to(self, sums: Sequence[np.ndarray], limits: Limits, tags: np.ndarray, seeds: np.ndarray) -> None:
+        """Add what counts of each person to the sums of its thread: a random few groups, of one column at most."""
+
+        def add(thread: int, part: Part, size: int, room: SumBuffers) -> None:
+            bucket_bits = _bucket_bits(size, SUM_BUCKET_ROWS)
+            sum_part(
+                *part, self._bits, bucket_bits, tags, seeds, self._key, self._priority_key, limits.groups, limits.rows,
+                self._widths, room.starts(bucket_bits), room.buffer, room.short, room.ordered, room.ranked, room.wide,
+                room.spare, room.counts, room.entries, sums[thread],
+            )  # fmt: skip
+
+        self._each_part(add, SumBuffers)
+
+    def _each_part(self, work: Callable[[int, Part, int, Any], None], kind: type[Buffers], *shape: int) -> None:
+        """Call ``work`` for each part, on several threads, with the thread's number, and buffers of this kind."""
         self._wait()
         if self._file is not None:
             self._spill()
         sizes = self._sizes()
         largest = int(sizes.max(initial=0))
         threads = min(get_threads(), max(1, int(sizes.sum()) // (4 * PART_ROWS)))
-        todo = iter(range(sizes.size))
+        todo = iter(np.flatnonzero(sizes).tolist())
         guard = threading.Lock()
+        self._firsts = np.ascontiguousarray(np.array(self._starts).T)
+        self._lasts = np.ascontiguousarray(np.array(self._ends).T)
 
-        def work(thread: int) -> None:
-            with _buffers(largest, self._words, 3 + int(self._widths.sum())) as room:
+        def run(thread: int) -> None:
+            with borrowed(kind, largest, *shape) as room:
                 while True:
                     with guard:
                         part = next(todo, None)
                     if part is None:
                         return
-                    if sizes[part]:
-                        use(thread, room.kept, self._bound(part, int(sizes[part]), limits, room))
+                    size = int(sizes[part])
+                    work(thread, self._part(part, size, room), size, room)
 
         if threads == 1:
-            work(0)
+            run(0)
             return
         with ThreadPoolExecutor(threads) as pool:
-            for done in [pool.submit(work, thread) for thread in range(threads)]:
+            for done in [pool.submit(run, thread) for thread in range(threads)]:
                 done.result()
 
     def _sizes(self) -> np.ndarray:
@@ -221,30 +227,12 @@ class PersonRows:
             sizes += (lasts - firsts) // (8 * self._words)
         return sizes
 
-    def _bound(self, part: int, size: int, limits: Limits, room: _Buffers) -> int:
+    def _part(self, part: int, size: int, room: Buffers) -> Part:
+        """The records of a part, and where its slices begin and end."""
         if self._file is None:
-            records = self._records()
-            firsts = np.array([firsts[part] for firsts in self._starts], np.int64)
-            lasts = np.array([lasts[part] for lasts in self._ends], np.int64)
-        else:
-            records = self._read(part, room.spare[:size])
-            firsts, lasts = np.zeros(1, np.int64), np.array([size])
-        bucket_bits = min(max(1, round(math.log2(max(1, size / BUCKET_ROWS)))), 24)
-        starts = np.empty((1 << bucket_bits) + 1, np.int64)
-        if limits.mode == EACH:
-            return int(
-                bounding.keep_rows(
-                    records, firsts, lasts, self._bits, bucket_bits, limits.groups, starts, room.buffer, room.spare,
-                    room.counts, room.short, room.order, room.kept,
-                )
-            )  # fmt: skip
-        groups, rows = (limits.rows, limits.rows) if limits.mode == "rows" else (limits.groups, limits.rows)
-        return int(
-            bounding.bound_part(
-                records, firsts, lasts, self._bits, bucket_bits, groups, rows, MODES[limits.mode], self._widths,
-                starts, room.buffer, room.spare, room.counts, room.short, room.order, room.kept,
-            )
-        )  # fmt: skip
+            return self._records(), self._firsts[part], self._lasts[part]
+        records = room.spare.reshape(-1)[: size * self._words].reshape(size, self._words)
+        return self._read(part, records), np.zeros(1, np.int64), np.array([size])
 
     def _read(self, part: int, out: np.ndarray) -> np.ndarray:
         """The records of one part, slice by slice, from the file."""

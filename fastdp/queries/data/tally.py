@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+ROWS = 1 << 19
+"""Rows that are coded at once: their codes and steps are in the caches, in pages that were used before."""
+
+
 class Persons:
     """Who a row is about: an identity that no two persons share, and a seed that no order of the data changes."""
 
@@ -28,18 +32,19 @@ class Persons:
         table = make_table(owner, column, schema.field(column).type, seed)
         self._table: Table | None = None if isinstance(table, IntegerTable) else table
 
-    def read(self, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Identities and seeds as uint64, and where there is no person, None if nowhere."""
+    @property
+    def seeds(self) -> np.ndarray:
+        """The seed of each identity, as uint64; empty where identities are their own."""
+        return np.empty(0, np.uint64) if self._table is None else self._table.tags
+
+    def read(self, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray | None]:
+        """Identities as uint64, and where there is no person, None if nowhere."""
         array = batch.column(self.column)
         words = words_of(array)
         if self._table is None:
-            identities = np.ascontiguousarray(words).view(np.uint64)
-            return identities, identities, nulls_of(array)
+            return np.ascontiguousarray(words).view(np.uint64), nulls_of(array)
         codes = self._table.find(words, is_open=True)
-        absent = nulls_of(array)
-        codes = np.maximum(codes, 0)
-        seeds = self._table.tags[codes] if self._table.used else np.zeros(codes.size, np.uint64)
-        return codes.astype(np.uint64), seeds, absent
+        return np.maximum(codes, 0).astype(np.uint64), nulls_of(array)
 
 
 class Tally:
@@ -73,6 +78,10 @@ class Tally:
         if self._rows is None and isinstance(self.keys, OneGroup):
             self._add_to_one(batch)
             return
+        for start in range(0, batch.num_rows, ROWS):
+            self._add_some(batch.slice(start, ROWS))
+
+    def _add_some(self, batch: pa.RecordBatch) -> None:
         codes = self.keys.find(batch)
         steps = np.empty((len(self.measures), batch.num_rows), np.int32)
         for measure, out in zip(self.measures, steps, strict=True):
@@ -82,10 +91,10 @@ class Tally:
             add_rows(codes, steps, self._widths, self._sums)
             return
         assert self._persons is not None
-        identities, seeds, absent = self._persons.read(batch)
+        identities, absent = self._persons.read(batch)
         if absent is not None:
             codes = np.where(absent, np.int32(-1), codes)
-        self._rows.add(identities, seeds, codes, self.keys.tags, steps)
+        self._rows.add(identities, codes, steps)
 
     def _add_to_one(self, batch: pa.RecordBatch) -> None:
         """Rows of one group without persons: straight from the column's own buffer."""
@@ -105,10 +114,16 @@ class Tally:
         """The sums, one row per group."""
         if self._rows is None:
             return _with_rows(self._sums, self.keys.size)[: self.keys.size]
-        size = max(self.keys.size, 1)
+        assert self._persons is not None
+        size, names = max(self.keys.size, 1), (self.keys.tags, self._persons.seeds)
         sums = [np.zeros((size, self._places), np.int64) for _ in range(get_threads())]
         try:
-            self._rows.bounded(self._limits, lambda thread, kept, count: add_kept(kept, count, sums[thread]))
+            if self._limits.mode == "sample" and self._widths.size <= 1 and self._places <= 4:
+                self._rows.add_to(sums, self._limits, *names)
+            else:
+                self._rows.bounded(
+                    self._limits, lambda thread, kept, count: add_kept(kept, count, sums[thread]), *names
+                )
         finally:
             self._rows.close()
         total = sums[0]

@@ -74,8 +74,11 @@ class GroupTask(GroupParts):
         keys = pa.table(labels)
         if not self._selects:
             return keys, codes
-        order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
-        return keys.take(order), codes[order.to_numpy()]
+        if keys.num_columns == 1 and pa.types.is_integer(keys.column(0).type):
+            order = np.argsort(keys.column(0).to_numpy())
+        else:
+            order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names]).to_numpy()
+        return keys.take(order), codes[order]
 
     def _answer(self, question: Question, noisy: dict[Any, np.ndarray], keys: pa.Table | None) -> Answer:
         errors: Any

@@ -164,10 +164,10 @@ class MarginalTask:
         cells = np.zeros(batch.num_rows, np.int64)
         for row, size in zip(codes, self._sizes.values(), strict=True):
             cells = cells * size + np.maximum(row, 0)
-        identities, seeds, absent = self._persons.read(batch)
+        identities, absent = self._persons.read(batch)
         kept = present if absent is None else present & ~absent
         chosen = np.where(kept, cells, -1).astype(np.int32)
-        self._rows.add(identities, seeds, chosen, None, np.empty((0, chosen.size), np.int32))
+        self._rows.add(identities, chosen, np.empty((0, chosen.size), np.int32))
 
     def _count(self, codes: np.ndarray, times: np.ndarray | None) -> None:
         """Add rows, by the codes of all columns, to the tables of the largest subsets."""
@@ -178,14 +178,15 @@ class MarginalTask:
             np.add.at(table.reshape(-1), flat, 1 if times is None else times)
 
     def _finish(self) -> None:
-        if self._rows is None:
+        if self._rows is None or self._persons is None:
             return
         found: list[tuple[np.ndarray, np.ndarray]] = []
         limits = Limits(1, self._setting.unit.rows, "rows")
         try:
             self._rows.bounded(
-                limits, lambda _thread, kept, count: found.append((kept[:count, 0].copy(), kept[:count, 2].copy()))
-            )
+                limits, lambda _thread, kept, count: found.append((kept[:count, 0].copy(), kept[:count, 2].copy())),
+                seeds=self._persons.seeds,
+            )  # fmt: skip
         finally:
             self._rows.close()
         for cells, times in found:

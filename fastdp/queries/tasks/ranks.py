@@ -162,10 +162,10 @@ class StepRows:
     def add(self, batch: pa.RecordBatch) -> None:
         steps = np.empty(batch.num_rows, np.int32)
         self._measure.write_steps(batch.column(self._measure.column), steps)
-        identities, seeds, absent = self._persons.read(batch)
+        identities, absent = self._persons.read(batch)
         if absent is not None:
             steps = np.where(absent, np.int32(-1), steps)
-        self._rows.add(identities, seeds, steps, None, np.empty((0, steps.size), np.int32))
+        self._rows.add(identities, steps, np.empty((0, steps.size), np.int32))
 
     def finish(self) -> np.ndarray:
         found: list[np.ndarray] = []
@@ -174,7 +174,7 @@ class StepRows:
             found.append(np.repeat(kept[:count, 0], kept[:count, 2]).astype(np.int32))
 
         try:
-            self._rows.bounded(self._limits, use)
+            self._rows.bounded(self._limits, use, seeds=self._persons.seeds)
         finally:
             self._rows.close()
         return np.concatenate(found) if found else np.zeros(0, np.int32)

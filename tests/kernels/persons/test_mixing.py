@@ -5,13 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from fastdp.kernels.jit import kernel
-from fastdp.kernels.persons.mixing import mix
+from fastdp.kernels.persons.mixing import mix, unmix
 
 
 @kernel
 def fill_mixed(words, key, out):
     for i in range(words.size):
         out[i] = mix(words[i], key)
+
+
+@kernel
+def fill_unmixed(images, key, out):
+    for i in range(images.size):
+        out[i] = unmix(images[i], key)
 
 
 def mixed(words, key):
@@ -29,6 +35,9 @@ def test_mix__can_be_undone():
         value ^= value >> 32
         value = value * pow(0x9E3779B97F4A7C15, -1, 2**64) % 2**64
         assert value ^ 77 == word
+    back = np.empty_like(words)
+    fill_unmixed(mixed(words, 77), np.uint64(77), back)
+    np.testing.assert_array_equal(back, words)
 
 
 def test_mix__spreads_neighbours():
