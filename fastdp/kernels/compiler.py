@@ -143,8 +143,8 @@ class _PartCompiler(compiler.CompilerBase):  # type: ignore[misc]
 class _Part(_Kernel):
     """A function that kernels call. It has no way in for Python: numba would jump to address zero."""
 
-    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
-        super().__init__(function, _PartCompiler, no_cpython_wrapper=True, **options)
+    def __init__(self, function: Callable[..., Any], pipeline: Any = _PartCompiler, **options: Any) -> None:
+        super().__init__(function, pipeline, no_cpython_wrapper=True, **options)
 
     @functools.cached_property
     def _alone(self) -> Any:
@@ -194,6 +194,15 @@ def summed(function: Callable[..., Any]) -> Any:
     that privacy depends on.
     """
     return _part(function, forceinline=True, fastmath={"reassoc", "contract"})
+
+
+def summed_apart(function: Callable[..., Any]) -> Any:
+    """As `summed`, but optimized by itself before it is put into its callers: for loops over many arrays at once.
+
+    In the caller they meet more checks of whether arrays overlap (a gradient of 100 x 100: 12,750 -> 12,420
+    instructions).
+    """
+    return _part(function, pipeline=compiler.Compiler, forceinline=True, fastmath={"reassoc", "contract"})
 
 
 def largest(function: Callable[..., Any]) -> Any:

@@ -3,6 +3,7 @@
 kernel    what Python calls                     pasted    put into a kernel before that is compiled
 inlined   compiled into its callers by force    summed    a sum, in whatever order is fastest
 part      what kernels call                     largest   a maximum, in vectors
+summed_apart    as summed, optimized by itself first
 """
 
 from __future__ import annotations
@@ -18,15 +19,26 @@ if TYPE_CHECKING or native.library() is None:
     from numba.core import cgutils, types
     from numba.extending import intrinsic, overload
 
-    from fastdp.kernels.compiler import inlined, kernel, largest, part, pasted, summed
+    from fastdp.kernels.compiler import inlined, kernel, largest, part, pasted, summed, summed_apart
 else:
-    from fastdp.kernels.lazy import Module, inlined, intrinsic, kernel, largest, overload, part, pasted, summed
+    from fastdp.kernels.lazy import (
+        Module,
+        inlined,
+        intrinsic,
+        kernel,
+        largest,
+        overload,
+        part,
+        pasted,
+        summed,
+        summed_apart,
+    )
 
     ir, cgutils, types = Module("llvmlite.ir"), Module("numba.core.cgutils"), Module("numba.core.types")
 
 __all__ = [
     "cache_folder", "cgutils", "inlined", "intrinsic", "ir", "kernel", "largest", "overload", "part",
-    "pasted", "source_digest", "summed", "target_features", "target_name", "types",
+    "pasted", "source_digest", "summed", "summed_apart", "target_features", "target_name", "types",
 ]  # fmt: skip
 
 

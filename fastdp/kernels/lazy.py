@@ -100,6 +100,10 @@ def summed(function: Callable[..., Any]) -> Any:
     return Lazy("summed", function)
 
 
+def summed_apart(function: Callable[..., Any]) -> Any:
+    return Lazy("summed_apart", function)
+
+
 def largest(function: Callable[..., Any]) -> Any:
     return Lazy("largest", function)
 

@@ -33,12 +33,17 @@ def give_summed(x):
     return x * x + 1
 
 
+@jit.summed_apart
+def give_summed_apart(x):
+    return x * x + 1
+
+
 @jit.largest
 def give_largest(x):
     return x * x + 1
 
 
-@pytest.mark.parametrize("name", ["kernel", "inlined", "part", "pasted", "summed", "largest"])
+@pytest.mark.parametrize("name", ["kernel", "inlined", "part", "pasted", "summed", "summed_apart", "largest"])
 def test_every_kind__can_be_called_from_python(name):
     """Parts have no way in for Python: without one of ours, a call would end the process."""
     give = globals()[f"give_{name}"]
@@ -49,10 +54,11 @@ def test_every_kind__can_be_called_from_python(name):
 def test_every_kind__can_be_called_by_a_kernel():
     @jit.kernel
     def add_all(x):
-        return give_inlined(x) + give_part(x) + give_pasted(x) + give_summed(x) + give_largest(x) + give_kernel(x)
+        parts = give_inlined(x) + give_part(x) + give_pasted(x) + give_summed(x) + give_summed_apart(x)
+        return parts + give_largest(x) + give_kernel(x)
 
-    assert add_all(np.int64(3)) == 60
-    assert add_all(0.5) == 7.5
+    assert add_all(np.int64(3)) == 70
+    assert add_all(0.5) == 8.75
 
 
 def test_features__are_those_of_the_compiler():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastdp.kernels.jit import inlined, intrinsic, ir, kernel, summed, types
+from fastdp.kernels.jit import inlined, intrinsic, ir, kernel, summed_apart, types
 from fastdp.kernels.products.likelihood import normalize_product, sum_logs, weigh
 
 BLOCK = 8
@@ -37,7 +37,7 @@ def widen(_context, entry):
     return types.float32(entry), generate
 
 
-@summed
+@summed_apart
 def _dots(r0, r1, r2, r3, r4, r5, r6, r7, p):
     """The products of eight rows with one vector, in the precision of the vector."""
     zero = p.dtype.type(0)
@@ -55,7 +55,7 @@ def _dots(r0, r1, r2, r3, r4, r5, r6, r7, p):
     return a0, a1, a2, a3, a4, a5, a6, a7
 
 
-@summed
+@summed_apart
 def _add_rows(r0, r1, r2, r3, r4, r5, r6, r7, weights, out):
     """Add eight rows by their weights."""
     w0, w1, w2, w3, w4, w5, w6, w7 = weights
