@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from fastdp.anonymity.job import OWNER, Job
 from fastdp.anonymity.requirements import Requirement
@@ -12,11 +11,11 @@ from fastdp.anonymity.result import Anonymized
 from fastdp.hierarchies import Hierarchy
 from fastdp.io.outputs import Output
 from fastdp.renamed import with_total
-from fastdp.typing import Progress
+from fastdp.typing import Progress, TableSource
 
 
 def anonymize(
-    table: Any,
+    table: TableSource,
     quasi: Mapping[str, Hierarchy | None] | Sequence[str],
     *,
     k: int,

@@ -20,13 +20,14 @@ from fastdp.anonymity.requirements import DISTANCES, MODELS, MOST_DEPTH
 from fastdp.anonymity.risk import Risk, population_risk, sample_risk
 from fastdp.errors import DomainError, ParameterError
 from fastdp.kernels.classes.diversity import RECURSIVE
+from fastdp.typing import TableSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 def classes(
-    table: Any,
+    table: TableSource,
     quasi: Sequence[str] | str,
     sensitive: Sequence[str] | str = (),
     *,
@@ -243,7 +244,7 @@ class Classes:
         """Rows whose class has a single value of a sensitive column, the column where they are most."""
         return int(self._worst("homogeneous", None, max))
 
-    def risk(self, population: Any = None, *, sampling_rate: float | None = None) -> Risk:
+    def risk(self, population: TableSource | None = None, *, sampling_rate: float | None = None) -> Risk:
         """Re-identification risks; with a ``population`` table of the same columns also those that need one.
 
         The population must contain the people of the data. Without one, ``sampling_rate`` says which share of it the

@@ -14,7 +14,7 @@ from fastdp.anonymity.classes import has_order
 from fastdp.anonymity.coding.codes import Codes, Rows, sort_values
 from fastdp.anonymity.coding.encoding import NULLS, reduce_rows
 from fastdp.anonymity.coding.grouping import Shares
-from fastdp.anonymity.coding.reading import check_names, load_table, open_table, read_rows
+from fastdp.anonymity.coding.reading import Names, check_names, load_table, open_table, read_rows
 from fastdp.anonymity.generalization import Ladder, climb_all
 from fastdp.anonymity.lattice import Found, Node, Problem, padding, released_fits, search
 from fastdp.anonymity.loss import LOSSES, Loss
@@ -29,8 +29,10 @@ from fastdp.io.base import Source
 from fastdp.io.memory import TableSink, TableSource
 from fastdp.io.outputs import Output
 from fastdp.typing import Progress
+from fastdp.typing import TableSource as GivenTable
 
 OWNER = "anonymize"
+Quasi = Mapping[str, Hierarchy | None] | Sequence[str]
 METHODS = ("optimal", "mondrian")
 ALTERNATIVES = 20
 """Other nodes that a result lists."""
@@ -40,8 +42,9 @@ class Job:
     """A table and what is asked of it, checked before a record is read."""
 
     def __init__(
-        self, table: Any, quasi: Any, keep: Sequence[str], drop: Sequence[str], sensitive: Any, nulls: str,
-        input_format: str | None, requirement: Requirement, *, suppress: float, dummies: float, loss: str, method: str,
+        self, table: GivenTable, quasi: Quasi, keep: Sequence[str], drop: Sequence[str], sensitive: Names | None,
+        nulls: str, input_format: str | None, requirement: Requirement, *, suppress: float, dummies: float,
+        loss: str, method: str,
     ) -> None:  # fmt: skip
         self.requirement, self.nulls, self.input_format = (
             requirement,
@@ -83,7 +86,7 @@ class Job:
             raise SchemaError(f"{OWNER}: say keep or drop for every other column: {', '.join(map(repr, rest))}")
         return [name for name in schema.names if name not in drop]
 
-    def run(self, table: Any, target: Output | None, progress: Progress | None) -> Anonymized:
+    def run(self, table: GivenTable, target: Output | None, progress: Progress | None) -> Anonymized:
         needed = [*self.quasi, *self.sensitive]
         source = load_table(self.source, needed) if self.method == "mondrian" else self.source
         rows = read_rows(OWNER, source, needed, self.nulls)
@@ -191,7 +194,7 @@ def _named(names: Sequence[str]) -> str:
     return ("column " if len(names) == 1 else "columns ") + ", ".join(map(repr, names))
 
 
-def _hierarchies(quasi: Any, method: str) -> dict[str, Hierarchy | None]:
+def _hierarchies(quasi: Quasi, method: str) -> dict[str, Hierarchy | None]:
     if isinstance(quasi, str):
         quasi = [quasi]
     given = dict(quasi) if isinstance(quasi, Mapping) else dict.fromkeys(quasi)

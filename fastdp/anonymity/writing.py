@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from fastdp.io.base import Source
+    from fastdp.io.sinks import Sink
 
 OWNER = "anonymize"
 
@@ -264,7 +265,7 @@ def _text(value: Any) -> str:
 def write(
     source: Source,
     writer: Writer,
-    sink: Any,
+    sink: Sink,
     schema: pa.Schema,
     certificate: Certificate,
     quasi: Sequence[str],

@@ -39,7 +39,7 @@ class SupportChannel(Channel):
     [[3.0, 1.0], [3.0, 1.0], [1.0, 3.0]]
     """
 
-    def __init__(self, sets: Any, size: int, epsilon: float) -> None:
+    def __init__(self, sets: ArrayLike, size: int, epsilon: float) -> None:
         self._size = validation.positive_integer("SupportChannel", "size", size)
         self._log_ratio = validation.positive("SupportChannel", "epsilon", epsilon)
         self._excess = math.expm1(self._log_ratio)
@@ -54,7 +54,7 @@ class SupportChannel(Channel):
         self._sets[: sets.shape[1]] = sets.T
 
     @classmethod
-    def from_hashes(cls, seeds: Any, hashes: Any, g: int, size: int, epsilon: float) -> SupportChannel:
+    def from_hashes(cls, seeds: ArrayLike, hashes: ArrayLike, g: int, size: int, epsilon: float) -> SupportChannel:
         """From reports of local hashing with a seed each: the set of values that the seed hashes to the report.
 
         Parameters

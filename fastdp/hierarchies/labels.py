@@ -11,7 +11,7 @@ ANY = "*"
 """The label of all values."""
 
 
-def key_of(value: Any) -> str:
+def key_of(value: object) -> str:
     """How a value of a column is looked up: by its text."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
@@ -30,12 +30,12 @@ def interval_labels(values: Sequence[Any], widths: Sequence[float], start: float
     return [None if number is None else name(number) for number in numbers]
 
 
-def prefix_label(value: Any, length: int) -> str:
+def prefix_label(value: object, length: int) -> str:
     text = str(value)
     return text[:length] + ANY * max(len(text) - length, 0)
 
 
-def date_label(value: Any, unit: str) -> str:
+def date_label(value: object, unit: str) -> str:
     day = value if isinstance(value, date | datetime) else date.fromisoformat(str(value)[:10])
     if unit == "day":
         return f"{day:%Y-%m-%d}"
@@ -48,5 +48,5 @@ def date_label(value: Any, unit: str) -> str:
     return f"{day.year // 10}0s" if unit == "decade" else f"{day.year // 100}00s"
 
 
-def tree_label(value: Any, place: int, table: Mapping[str, tuple[str, ...]]) -> str:
+def tree_label(value: object, place: int, table: Mapping[str, tuple[str, ...]]) -> str:
     return table[key_of(value)][place]

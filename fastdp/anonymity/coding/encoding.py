@@ -182,7 +182,7 @@ def _from_integers(name: str, column: Any, kind: pa.DataType, low: int, high: in
     return Codes(name, codes, size, low, kind, null)
 
 
-def from_dictionary(column: Any) -> tuple[np.ndarray, pa.Array]:
+def from_dictionary(column: pa.DictionaryArray | pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
     """Codes and values of a column of dictionaries, nulls coded one beyond the last value."""
     import pyarrow as pa
 

@@ -32,11 +32,15 @@ if TYPE_CHECKING:
     from fastdp.io.base import Source
 
 
+Names = Sequence[str] | str
+"""Names of columns, or one."""
 PENDING = 1 << 22
 """Rows that are held before they are reduced to distinct ones."""
 
 
-def check_names(owner: str, source: Source, quasi: Any, sensitive: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def check_names(
+    owner: str, source: Source, quasi: Names, sensitive: Names | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of the columns, once each and all of them in the table."""
     groups = []
     for what, given in (("quasi", quasi), ("sensitive", sensitive)):

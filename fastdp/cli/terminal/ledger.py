@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fastdp.accounting.ledger import Ledger
+    from fastdp.accounting.ledger.entries import Entry
 
 
 WIDTH = 40
@@ -70,7 +71,7 @@ def _renamed(account: dict[str, Any] | None) -> dict[str, Any]:
     return {} if account is None else {"spent": account["amount"], "unit": account["unit"]}
 
 
-def describe_entry(entry: Any) -> dict[str, Any]:
+def describe_entry(entry: Entry) -> dict[str, Any]:
     """An entry, for JSON: exact integers, and the text of its body."""
     return {
         "entry": entry.number, "kind": entry.kind, "body": entry.body, "spent": entry.spent.amount,

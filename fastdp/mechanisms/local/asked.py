@@ -23,7 +23,7 @@ from fastdp.laws.coins import log_up
 from fastdp.mechanisms.local.frequencies import Counts, FrequencyProtocol
 from fastdp.random.rng import Rng
 from fastdp.threads import BLOCK
-from fastdp.typing import Column
+from fastdp.typing import Column, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -156,7 +156,9 @@ def one_attribute_cost(each: list[tuple[Fraction, int]]) -> float:
     return log_up(1 + max(k * keep for keep, k in each) / others * (1 + shortfall) + shortfall)
 
 
-def read_attributes(owner: str, table: Any, names: list[str]) -> tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]:
+def read_attributes(
+    owner: str, table: Column | Table, names: list[str]
+) -> tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]:
     """The declared columns, all of one length, and how columns become the caller's kind of table again."""
     opened = unwrap_table(owner, table)
     if opened is None:
@@ -182,5 +184,5 @@ def read_attributes(owner: str, table: Any, names: list[str]) -> tuple[dict[str,
     return plain, rewrap
 
 
-def without_nulls(column: Any) -> Any:
+def without_nulls(column: Column) -> Any:
     return column.drop_null() if is_arrow(column) else column

@@ -16,7 +16,7 @@ VALUE, PERSON = "value", "person"
 
 
 def read_data(
-    owner: str, data: Any, column: str | None, person: Any, *, needs_column: bool = True
+    owner: str, data: object, column: str | None, person: object, *, needs_column: bool = True
 ) -> tuple[Any, str, str | None]:
     """The data as a table, and the names of its column and of its persons."""
     about = f"release.{owner}"
