@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from fastdp import rounding, validation
+from fastdp import validation
 from fastdp.columns.domain import Domain
 from fastdp.columns.numeric import check_arrow
 from fastdp.errors import FastDPError, ParameterError, SchemaError
+from fastdp.plans.number_keys import read_boundary, read_ticks, read_unit, width
 from fastdp.plans.part import RECORDS, PlanPart
 from fastdp.plans.policies import KEYS, Policies, decode
 from fastdp.plans.public.generalize import KEYS as COARSENING
@@ -19,11 +19,11 @@ from fastdp.plans.public.generalize import Generalized
 from fastdp.plans.public.pseudonym import KEYS as NAMING
 from fastdp.plans.public.pseudonym import Pseudonym
 from fastdp.plans.spec import MECHANISMS, STRUCTURED, Spec, check_keys, find, in_plain_words
-from fastdp.plans.values.items import draw_items, item_type
+from fastdp.plans.values.items import check_single, draw_items, item_type
 from fastdp.plans.values.null_share import KEYS as NULLNESS
 from fastdp.plans.values.null_share import NullShare, hidden
 from fastdp.privacy import MetricPrivacy, Privacy
-from fastdp.units.ticks import Ticks, declare
+from fastdp.units.ticks import Ticks
 from fastdp.validation import unknown
 
 if TYPE_CHECKING:
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
     from fastdp.random.rng import Rng
 
+OPEN_TEXT = (
+    ". List the labels or name a file of them (domain_file). Open text has no such list: drop it, hash it into buckets "
+    "(domain = 1024 with olh), or collect it with fastdp.FrequentStrings"
+)
 TRIES, TOLERANCE = 100, 1e-7
 _NO_PARAMETERS = (*KEYS, *NULLNESS, "mechanism", "domain_file", "domain_column")
 REWRITES: Mapping[str, Any] = {"generalize": (Generalized, COARSENING), "pseudonym": (Pseudonym, NAMING)}
@@ -164,6 +168,7 @@ class ColumnEntry(PlanPart):
         (kind,) = kinds
         if self.policies.items:
             kind = item_type(self.title, kind)
+        check_single(type(self.mechanism).__name__, self.name, kind)
         if self.ticks is not None:
             reach = self.mechanism.reach if self.mechanism.boundary == "open" else None
             return [self.ticks.result_type(type(self.mechanism).__name__, kind, self.mechanism.bounds, reach)]
@@ -202,21 +207,24 @@ def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> ColumnEnt
             raise ParameterError(f"{owner}: {key} must be one number or word for all records")
     unit, ticks = None, None
     if spec.takes == "numbers":
-        ticks = _read_ticks(owner, spec, given)
+        ticks = read_ticks(owner, spec, given)
         if "bounds" in given:
-            given["boundary"] = parameters["boundary"] = _read_boundary(owner, given, ticks)
+            given["boundary"] = parameters["boundary"] = read_boundary(owner, given, ticks)
         if ticks is not None and "bounds" in given:
             parameters["bounds"] = [ticks.of(owner, "bounds", bound) for bound in given["bounds"]]
-        unit = _read_unit(owner, spec, given, ticks)
+        unit = read_unit(owner, spec, given, ticks)
         for key in ("unit", "step"):
             parameters.pop(key, None)
     for needed in spec.declared:
         if needed not in given:
-            raise ParameterError(f"{owner}: {given['mechanism']} needs {needed}; they are declared, never inferred")
+            way = OPEN_TEXT if needed == "domain" else ""
+            raise ParameterError(
+                f"{owner}: {given['mechanism']} needs {needed}; they are declared, never inferred{way}"
+            )
     if "bounds" in parameters:
         parameters["bounds"] = validation.bounds(owner, parameters["bounds"], integers=spec.whole)
     if spec.takes == "numbers":
-        parameters["sensitivity"] = unit if unit is not None else _width(*parameters["bounds"])
+        parameters["sensitivity"] = unit if unit is not None else width(*parameters["bounds"])
     share = NullShare.read(owner, given)
     if share is not None:
         parameters["epsilon"] = share.left
@@ -242,16 +250,6 @@ def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> ColumnEnt
     return ColumnEntry(
         (column,), "randomize", given, mechanism, privacy, policies.nulls, policies, ticks, null_report=share
     )
-
-
-def _read_boundary(owner: str, given: Mapping[str, Any], ticks: Ticks | None) -> Any:
-    """What becomes of results beyond the bounds: they stay there, so that means are right, unless the plan says so."""
-    boundary = given.get("boundary", "open")
-    if boundary == "open" and ticks is not None and ticks.kind == "time":
-        raise ParameterError(
-            f'{owner}: a time of day cannot lie beyond the day; say boundary = "clamp" or, with geometric, "fold"'
-        )
-    return boundary
 
 
 def _guarantee(mechanism: Any, unit: Any) -> Privacy:
@@ -311,38 +309,3 @@ def _domain(owner: str, spec: Spec, mechanism: Any) -> Domain | None:
     if spec.takes != "codes":
         return None
     return Domain.read(owner, math.prod(mechanism.shape) if "shape" in spec.keys else len(mechanism.distance))
-
-
-def _read_ticks(owner: str, spec: Spec, given: Mapping[str, Any]) -> Ticks | None:
-    """Dates, times, durations or decimals, if bounds or a step declare them."""
-    bounds, step = given.get("bounds"), given.get("step")
-    if step is None and bounds and isinstance(bounds, list) and isinstance(bounds[0], int | float):
-        return None
-    ticks = declare(owner, bounds, step)
-    if ticks is not None and not spec.whole:
-        raise ParameterError(
-            f"{owner}: dates, times, durations and decimals are whole numbers of a step; use geometric or "
-            "discrete_gaussian"
-        )
-    if ticks is None and isinstance(given.get("unit"), str):
-        raise ParameterError(f"{owner}: unit is a duration; give bounds that are dates or times, or a step")
-    return ticks
-
-
-def _read_unit(owner: str, spec: Spec, given: Mapping[str, Any], ticks: Ticks | None) -> Any:
-    """The distance that epsilon is for, or None where bounds alone are given."""
-    if "unit" not in given:
-        if "bounds" not in given:
-            raise ParameterError(
-                f"{owner}: give bounds to hide the whole record, or unit for a guarantee per distance (d-privacy)"
-            )
-        return None
-    if ticks is not None:
-        return ticks.length(owner, "unit", given["unit"])
-    check = validation.positive_integer if spec.whole else validation.positive
-    return check(owner, "unit", given["unit"])
-
-
-def _width(low: float, high: float) -> float:
-    """The most that a record's value can move: the width of the bounds, rounded up."""
-    return high - low if isinstance(low, int) else rounding.float_up(Fraction(high) - Fraction(low))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 200
 """Groups that a page shows of each answer; of more, the largest."""
-WIDTH, LINE, LEFT = 640, 20, 160
+WIDTH, LINE, LEFT = 640, 20, 190
 BAR = 'style="stroke: var(--bar)" stroke-width="5" opacity="0.35"'
 
 

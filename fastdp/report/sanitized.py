@@ -31,7 +31,8 @@ def sanitized_page(plan: Plan, found: TableEstimate, *, title: str = "A sanitize
     """The whole page, self-contained."""
     parts = [paragraph(visible_text(line), "calm") for line in explain_total(plan)]
     parts += [heading("What not to do"), *(paragraph(line) for line in CAUTIONS)]
-    lines = {line.column: line for line in explain(plan)}
+    records = max((estimate.reports for estimate in found), default=None)
+    lines = {line.column: line for line in explain(plan, records)}
     rows = [[visible_text(one.column), one.action, visible_text(one.guarantee), one.error] for one in lines.values()]
     parts += [
         heading("Columns"),
@@ -39,7 +40,11 @@ def sanitized_page(plan: Plan, found: TableEstimate, *, title: str = "A sanitize
         table(["column", "", "guarantee", "95 % of errors"], rows, texts=(0, 1, 2, 3)),
         "</div>",
     ]
+    named = ""
     for estimate in found:
+        if estimate.column != named:
+            named = estimate.column
+            parts += [heading(visible_text(named)), paragraph(f"Guarantee: {visible_text(lines[named].guarantee)}.")]
         parts += _column(estimate)
     return make_page(title, *parts)
 
@@ -61,15 +66,18 @@ def _column(estimate: ColumnEstimate) -> list[str]:
         ]
         for name, value, one, two, ok in zip(names, values, low, high, known, strict=True)
     ]
-    summary = f"{estimate.kind} from {estimate.reports:,} reports ({estimate.mechanism}), {100 * estimate.level:g} %"
+    made_of = f"{estimate.reports:,} reports ({estimate.mechanism})"
+    summary = f"{estimate.kind.capitalize()} from {made_of}, intervals of {100 * estimate.level:g} %"
     bars = estimate.kind in {"shares", "distribution"} and bool(known.all())
+    if estimate.kind == "distribution":  # ranges by their starts, which fit beside the chart
+        names = [f"from {name.partition(' to ')[0]}" for name in names]
     picture = [chart(names, values, low, high, np.arange(len(lines)))] if bars else []
     more = [paragraph(f"and {left:,} more values")] if left > 0 else []
     listed = table([estimate.kind, "estimate", "from", "to"], rows)
-    return [heading(visible_text(estimate.column)), paragraph(summary), *picture, listed, *more]
+    return [paragraph(summary), *picture, listed, *more]
 
 
 def _show(estimate: ColumnEstimate, number: float) -> str:
     """A number as the column's values are written: moments as such."""
     moment = estimate.show(number) if estimate.kind in {"mean", "quartiles"} else None
-    return moment or f"{number:,.4g}"
+    return moment or f"{float(f'{number:.4g}'):,.15g}"

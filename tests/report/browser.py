@@ -49,7 +49,7 @@ class Listener:
         self._socket.close()
 
 
-def show(page: str, folder: Path, width: int = 1250) -> tuple[np.ndarray, list[str]]:
+def show(page: str, folder: Path, width: int = 1250, *, dark: bool = False) -> tuple[np.ndarray, list[str]]:
     """The dots of a screenshot of the page, and the requests that the browser made for it."""
     file, picture = folder / "page.html", folder / "page.png"
     file.write_text(page)
@@ -62,7 +62,7 @@ def show(page: str, folder: Path, width: int = 1250) -> tuple[np.ndarray, list[s
                 "--disable-default-apps", "--disable-extensions", "--disable-domain-reliability",
                 "--disable-features=OptimizationHints,MediaRouter,Translate", "--force-device-scale-factor=1",
                 f"--user-data-dir={folder / 'profile'}", f"--proxy-server=http://127.0.0.1:{listener.port}",
-                f"--proxy-bypass-list={OWN}",
+                f"--proxy-bypass-list={OWN}", f"--blink-settings=preferredColorScheme={int(not dark)}",
                 f"--window-size={width},1400", f"--screenshot={picture}", file.as_uri(),
             ],
             check=True, capture_output=True, timeout=PATIENCE,

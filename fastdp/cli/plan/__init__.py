@@ -105,6 +105,7 @@ def check(
       fastdp plan check plan.toml people.parquet --json
     """
     from fastdp.plans.plan import Plan
+    from fastdp.validation import visible_text
 
     if source != "-":
         from fastdp.cli.plan.problems import list_problems
@@ -112,24 +113,29 @@ def check(
         list_problems(plan_path, source, input_format, csv, show_values=show_values)
     plan = Plan.load(plan_path)
     kept = records = None
+    job: Job | None = None
+    widened: list[str] = []
     if source is not None and any(part.action != "drop" for part in plan.parts):
         from fastdp.tables.sanitizing.job import Job
 
         job = Job(source, plan, input_format=input_format, owner="plan", csv=csv)
         records = job.source.rows
         kept = count_kept(job, source, input_format)
+        widened = explain_types(job)
     if as_json:
         from fastdp.plans.explain import as_data
 
         stated = as_data(plan) if kept is None else {**as_data(plan), "kept": _uniqueness(kept)}
+        if job is not None:
+            stated["types"] = {field.name: str(field.type) for field in job.schema}
         click.echo(json.dumps(stated, indent=2, ensure_ascii=False))
         return
     show(plan, records)
+    for line in widened:
+        click.echo(visible_text(line))
     for warning in warn_of(plan):
         click.echo(f"warning: {warning}", err=True)
     if kept is not None:
-        from fastdp.validation import visible_text
-
         click.echo()
         for line in explain_kept(kept):
             click.echo(visible_text(line))
@@ -169,6 +175,15 @@ def explain_kept(kept: Classes) -> list[str]:
     if kept.unique:
         lines.append("whoever knows them of a person finds that person's row: drop, coarsen or randomize some of them")
     return lines
+
+
+def explain_types(job: Job) -> list[str]:
+    """Columns that are released in another type than they came in, such as a wider one that holds the noise."""
+    before = {field.name: field.type for field in job.source.schema}
+    changed = [
+        f"{field.name} {before[field.name]} as {field.type}" for field in job.schema if field.type != before[field.name]
+    ]
+    return [f"released in other types: {', '.join(changed)}", ""] if changed else []
 
 
 def _uniqueness(kept: Classes) -> dict[str, Any]:

@@ -24,6 +24,11 @@ HEAD = """\
 # Columns that it cannot judge are dropped; the lines under "or:" are valid when uncommented and filled in.
 # Check it with: fastdp plan check PLAN FILE
 """
+OPEN_TEXT = (
+    '# in place of domain: domain_file = "labels.csv", a file of labels; or the text hashed into 1024 buckets, and',
+    '# mechanism = "olh", domain = 1024; strings that nobody can list are for fastdp.FrequentStrings',
+)
+"""Ways out for text without a list of labels."""
 RULES = {
     "age": ("[0, 120]", "ages"),
     "percent": ("[0, 100]", "percentages"),
@@ -155,10 +160,9 @@ def _to_fill(name: str, kind: pa.DataType, seen: Seen) -> Proposal:
         if seen.kind == "zip":
             return Proposal(drop, "a code of places", ('action = "generalize"   # public, coarser', "prefix = 3"))
         ways = ('mechanism = "krr"', "epsilon = 1.0", 'domain = ["one", "other"]   # all labels that can occur, public')
-        why = (
-            f"{seen.distinct:,} labels; declare them" if seen.kind == "categories" else "open text, which nothing hides"
-        )
-        return Proposal(drop, why, ways)
+        if seen.kind == "categories":
+            return Proposal(drop, f"{seen.distinct:,} labels; declare them", ways)
+        return Proposal(drop, "open text, which nothing hides", (*OPEN_TEXT, *ways))
     if types.is_list(kind) or types.is_large_list(kind):
         ways = (
             'mechanism = "krr"',
@@ -170,6 +174,11 @@ def _to_fill(name: str, kind: pa.DataType, seen: Seen) -> Proposal:
     if types.is_struct(kind):
         part = kind[0].name if kind.num_fields else "field"
         return Proposal(drop, "a struct: name its fields instead", (f"# [columns.{_quoted(f'{name}.{part}')}]",))
+    if types.is_map(kind):
+        return Proposal(drop, "a map, which cannot be kept: store its keys as columns or a struct")
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        ways = ('action = "keep"   # public, as it is',)
+        return Proposal(drop, "bytes, which nothing hides", ways)
     return Proposal(drop, "no mechanism takes this type")
 
 

@@ -139,4 +139,8 @@ def _suggestion(kind: pa.DataType) -> list[str]:
         ]
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return ['mechanism = "krr"', "epsilon =", 'domain = ["one", "other"]  # all values that can occur, public']
-    return ["no mechanism takes this type"]
+    if types.is_map(kind):
+        return ["no mechanism takes a map, and it cannot be kept: store its keys as columns or a struct"]
+    if types.is_nested(kind):
+        return ['items = "one" takes one element of each list; a struct\'s fields are named like "struct.field"']
+    return ['no mechanism takes this type; it can be kept as it is (action = "keep"), which is public']

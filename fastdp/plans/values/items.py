@@ -22,7 +22,26 @@ def item_type(owner: str, kind: pa.DataType) -> pa.DataType:
 
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return kind.value_type
-    raise SchemaError(f'{owner}: arrow type {kind} is no list; items = "one" is for lists')
+    raise SchemaError(f"{owner}: arrow type {kind} is no list; items is for lists")
+
+
+def check_single(owner: str, name: str, kind: pa.DataType) -> None:
+    """Refuse types that hold no single value per record that a mechanism takes, with what to do instead."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_map(kind):
+        way = "drop it, or store its keys as columns or a struct"
+    elif types.is_struct(kind):
+        field = kind[0].name if kind.num_fields else "field"
+        way = f'name its fields instead, such as [columns."{name}.{field}"], or drop it'
+    elif types.is_nested(kind):
+        way = 'say items = "one" for one element of each list, or drop it'
+    elif types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        way = "keep it as it is (public), drop it, or store text as such"
+    else:
+        return
+    raise SchemaError(f"{owner}: arrow type {kind} is no single value that a mechanism takes; {way}")
 
 
 def draw_items(values: pa.Array, rng: Rng) -> pa.Array:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fastdp.columns.containers import check_known
 from fastdp.errors import DomainError, FastDPError, InputCorruptError, ParameterError
+from fastdp.mechanisms.central.additive import Additive
 from fastdp.plans.plan import Plan
 from fastdp.plans.policies import drop_rows
 from fastdp.plans.public.pseudonym import Pseudonym
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
     from fastdp.plans.part import PlanPart
     from fastdp.random.rng import Rng
+
+WIDE = 1000.0
+"""The standard deviation of noise in steps from which a dictionary of the reports of a row group saves nothing."""
 
 
 class Columns:
@@ -44,7 +48,7 @@ class Columns:
             for part in self.parts
             if part.action != "keep"
             for name in part.columns
-            if pa.types.is_floating(types[name]) or pa.types.is_fixed_size_binary(types[name])
+            if pa.types.is_fixed_size_binary(types[name]) or _hardly_repeats(part, types[name])
         }
         self._dropping = plan.dropping
         folder = Path() if plan.path is None else plan.path.parent
@@ -134,6 +138,14 @@ class Columns:
         ]
         made = pa.RecordBatch.from_arrays(fitting, schema=self.stated)
         return drop_rows(made, batch, self._dropping)
+
+
+def _hardly_repeats(part: PlanPart, kind: pa.DataType) -> bool:
+    """Whether reports of this type are hardly ever the same twice: floats, and numbers with wide noise."""
+    import pyarrow as pa
+
+    wide = isinstance(part.mechanism, Additive) and float(part.mechanism.variance) > WIDE**2
+    return wide or bool(pa.types.is_floating(kind))
 
 
 def withheld(owner: str, part: PlanPart, error: Exception) -> FastDPError:

@@ -14,6 +14,7 @@ from fastdp.errors import InputCorruptError, SchemaError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MAPS = 'drop it (action = "drop"), or store its keys as columns or a struct, whose fields a plan can name'
 SUPPORTED = "numbers, truth values, times, decimals, text, bytes, and lists and structs of these"
 
 
@@ -25,8 +26,9 @@ def kept_type(owner: str, column: str, kind: pa.DataType) -> pa.DataType:
     if is_encoded(kind):
         return kept_type(owner, column, kind.value_type)
     if isinstance(kind, pa.BaseExtensionType) or types.is_union(kind) or types.is_map(kind):
+        way = MAPS if types.is_map(kind) else "drop it, or store it as one of these"
         raise SchemaError(
-            f"{owner}: column {column!r} has arrow type {kind}, which cannot be kept; it takes {SUPPORTED}"
+            f"{owner}: column {column!r} has arrow type {kind}, which cannot be kept; it takes {SUPPORTED}; {way}"
         )
     if types.is_string_view(kind):  # views share buffers with other rows
         return pa.large_string()
