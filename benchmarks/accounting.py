@@ -1,4 +1,6 @@
-"""Compositions against dp-accounting: python -m benchmarks.accounting [job]; a run of all is stored.
+"""Compositions against dp-accounting: python -m benchmarks.accounting [--store] [job].
+
+A run of all is stored; with --store the rows of the jobs that were run replace those that are stored.
 
 One thread, CPU time, interleaved: the rival once, fastdp three times, for each round; the least of each counts. The
 rival runs at its customary discretisation, 1e-4. Every result is checked before it is printed: our bracket must hold
@@ -24,6 +26,8 @@ from fastdp.losses import LaplaceLoss, SampledGaussianLoss
 RESULTS = machine.ROOT / "bench_results" / "accounting.json"
 INTERVAL = 1e-4
 DELTA = 1e-6
+SHUFFLED = {10**4: 0.114, 10**6: 0.0102, 10**9: 2.58e-4, 10**12: 5.6e-6}
+"""Numbers of reports, and the epsilon that a delta of about 1e-8 belongs to."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class Job:
     ratio: float
     width: float
     rounds: int = 2
+    is_below: bool = False
+    """Whether our upper end may not be above the rival's answer."""
 
 
 def _laws() -> Any:
@@ -92,6 +98,11 @@ def _calibrated() -> Any:
     ).epsilon
 
 
+def _shuffled(n: int, crowd: Any) -> Job:
+    """One delta, near 1e-8."""
+    return Job(f"shuffled k-RR, n = {n:,}", lambda: crowd.delta(epsilon=SHUFFLED[n]), None, 0, 1e-5)
+
+
 def jobs() -> list[Job]:
     """All jobs; mechanisms are made beforehand, as the rival's parameters are."""
     laplace = [fd.Laplace(epsilon=e, sensitivity=1.0) for e in _epsilons()]
@@ -99,12 +110,17 @@ def jobs() -> list[Job]:
     krr = [fd.KRR(epsilon=e, domain=10) for e in _epsilons()]
     sigmas, rates = _samples(100)
     samples = [SampledGaussianLoss(mu=1 / sigma, rate=rate) for sigma, rate in zip(sigmas, rates, strict=True)]
-    crowd = fd.shuffled(fd.KRR(epsilon=3.0, domain=100), n=10**6)
+    crowds = {n: fd.shuffled(fd.KRR(epsilon=3.0, domain=100), n=n) for n in SHUFFLED}
     return [
         Job("1,000 Laplace", _total(laplace, 2e-5), lambda: _join(_laplace_pairs()), 500, 3e-5, 1),
-        Job("1,000 Laplace, fine", _total(laplace, 8e-7), lambda: _join(_laplace_pairs()), 150, 1e-6, 1),
+        Job("1,000 Laplace, fine", _total(laplace, 8e-7), lambda: _join(_laplace_pairs()), 150, 1e-6, 1, is_below=True),
         Job("1,000 geometric", _total(geometric, 2e-5), lambda: _join(_geometric_pairs()), 500, 3e-5, 1),
+        Job(
+            "1,000 geometric, fine", _total(geometric, 8e-7), lambda: _join(_geometric_pairs()), 150, 1e-6, 1,
+            is_below=True,
+        ),
         Job("1,000 k-RR", _total(krr, 2e-5), lambda: _join(_krr_pairs()), 500, 3e-5, 1),
+        Job("1,000 k-RR, fine", _total(krr, 8e-7), lambda: _join(_krr_pairs()), 150, 1e-6, 1, is_below=True),
         Job("100 sampled Gaussians", _total(samples, 8e-6), lambda: _join(_sampled_pairs(100)), 400, 1e-5, 1),
         Job(
             "1e6 equal sampled Gaussians", _total([(SampledGaussianLoss(mu=1.0, rate=0.001), 10**6)], 1.5e-4),
@@ -128,7 +144,7 @@ def jobs() -> list[Job]:
         ),
         Job("1e6 randomized responses", _total([(fd.RandomizedResponse(epsilon=0.001), 10**6)], 1e-6), None, 0, 1e-12),
         Job("calibrated 1,000 Laplace", _calibrated, None, 0, 1e-5),
-        Job("shuffled k-RR, one delta", lambda: crowd.delta(epsilon=0.0102), None, 0, 1e-3),
+        *(_shuffled(n, crowd) for n, crowd in crowds.items()),
     ]  # fmt: skip
 
 
@@ -152,7 +168,14 @@ def measure(job: Job) -> dict[str, Any]:
     width = (found.upper - found.lower) / found.upper
     assert width <= job.width, f"{job.name}: the bracket is {width:.2g} wide, {job.width:.2g} is due"
     assert answer is None or answer >= found.lower * (1 - 1e-3), f"{job.name}: the rival is far below our bracket"
-    row = {"job": job.name, "ours_ms": round(min(ours) * 1e3, 3), "width": width, "due_width": job.width}
+    assert not job.is_below or found.upper <= answer, f"{job.name}: our upper end is above the rival's answer"
+    row = {
+        "job": job.name,
+        "commit": machine.commit()["commit"],
+        "ours_ms": round(min(ours) * 1e3, 3),
+        "width": width,
+        "due_width": job.width,
+    }
     row |= {"lower": found.lower, "upper": found.upper}
     if theirs:
         ratio = min(theirs) / min(ours)
@@ -161,16 +184,27 @@ def measure(job: Job) -> dict[str, Any]:
     return row
 
 
-def main(part: str) -> None:
-    """Print the rows of jobs with such a name; store them if they are all."""
+def main(part: str, store: bool) -> None:
+    """Print the rows of jobs with such a name; store them."""
     rows = []
     for one in jobs():
         if part in one.name:
             rows.append(measure(one))
             print(json.dumps(rows[-1]), flush=True)
-    if not part:
-        RESULTS.write_text(json.dumps({**machine.commit(), "machine": machine.facts(), "rows": rows}, indent=1) + "\n")
+    if store or not part:
+        RESULTS.write_text(
+            json.dumps({**machine.commit(), "machine": machine.facts(), "rows": _join_rows(rows)}, indent=1) + "\n"
+        )
+
+
+def _join_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The new rows, and of the same machine the stored ones of other jobs, in the order of all jobs."""
+    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"machine": None, "rows": []}
+    kept = stored["rows"] if stored["machine"] == machine.facts() else []
+    found = {row["job"]: row for row in [*kept, *rows]}
+    return [found[one.name] for one in jobs() if one.name in found]
 
 
 if __name__ == "__main__":
-    main(" ".join(sys.argv[1:]))
+    given = sys.argv[1:]
+    main(" ".join(word for word in given if word != "--store"), "--store" in given)
