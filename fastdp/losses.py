@@ -73,6 +73,10 @@ class RenyiLoss(Loss):
     epsilons: tuple[float, ...]
 
 
+HEAD = 4
+"""Numbers before the atoms of a packed `AtomicLoss`: margin, distance, p_infinite, q_infinite."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AtomicLoss(Loss):
     """Finitely many losses: atom i has mass ``p[i]`` under P and ``q[i]`` under Q, so that its loss is ln p[i] / q[i].
@@ -90,13 +94,14 @@ class AtomicLoss(Loss):
     _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
-    def content(self) -> tuple[Any, ...]:
-        """All that it holds, as one value that equal lists of atoms share."""
-        if "content" not in self._known:
-            scalars = (self.p_infinite, self.q_infinite, self.margin, self.distance)
-            self._known["content"] = (self.losses.tobytes(), self.p.tobytes(), self.q.tobytes(), *scalars)
-        found: tuple[Any, ...] = self._known["content"]
-        return found
+    def packed(self) -> bytes:
+        """All that it holds, as float64 one after the other: `HEAD` numbers, then losses, p and q."""
+        found = self._known.get("packed")
+        if found is None:
+            head = np.array([self.margin, self.distance, self.p_infinite, self.q_infinite])
+            found = self._known["packed"] = np.concatenate([head, self.losses, self.p, self.q]).astype(float).tobytes()
+        packed: bytes = found
+        return packed
 
     @property
     def is_symmetric(self) -> bool:

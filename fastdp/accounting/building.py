@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from fastdp.accounting.factors import DATA, MOST_COINS, UNIT, Factors
 from fastdp.errors import ParameterError
 from fastdp.losses import (
+    HEAD,
     AtomicLoss,
     CellsLoss,
     GaussianLoss,
@@ -34,22 +34,15 @@ def build(losses: Iterable[Item], *, reverse: bool = False, below: bool = False)
 
     ``below`` takes of losses in cells the pair that lies below.
     """
-    parts = _Parts(reverse, below)
-    for kind, (group, counts) in _by_kind(list(losses)).items():
+    return gather(list(losses), reverse=reverse, below=below).factors()
+
+
+def gather(losses: list[Item], *, reverse: bool = False, below: bool = False) -> Parts:
+    """The parts that `build` makes factors of."""
+    parts = Parts(reverse, below)
+    for kind, (group, counts) in _by_kind(losses).items():
         parts.add(kind, group, counts)
-    return parts.factors()
-
-
-def is_symmetric(losses: Iterable[Item]) -> bool:
-    """Whether both directions have the same losses."""
-    for kind, (group, _) in _by_kind(list(losses)).items():
-        if kind is AtomicLoss and not all(map(operator.attrgetter("is_symmetric"), group)):
-            return False
-        if kind is CellsLoss and not all(loss.above.is_symmetric and loss.below.is_symmetric for loss in group):
-            return False
-        if kind is SampledGaussianLoss:
-            return False
-    return True
+    return parts
 
 
 def _by_kind(items: list[Item]) -> dict[type, tuple[list[Any], list[int]]]:
@@ -74,23 +67,30 @@ def _merge_rows(rows: np.ndarray) -> np.ndarray:
     return np.column_stack([merged, np.bincount(places.ravel(), rows[:, -1])])
 
 
-def _merge_equal(losses: list[AtomicLoss], times: np.ndarray) -> dict[AtomicLoss, float]:
+def _merge_equal(packed: list[bytes], times: np.ndarray) -> tuple[list[bytes], np.ndarray]:
     """One of each content, and how often."""
-    known: dict[Any, AtomicLoss] = {}
-    merged: dict[AtomicLoss, float] = {}
-    for loss, count in zip(losses, times.tolist(), strict=True):
-        one = known.setdefault(loss.content, loss)
+    merged: dict[bytes, float] = {}
+    for one, count in zip(packed, times.tolist(), strict=True):
         merged[one] = merged.get(one, 0.0) + count
-    return merged
+    return list(merged), np.array(list(merged.values()))
 
 
-class _Parts:
+def _split(whole: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Of lists of different sizes, three rows each: all first rows, all second and all third ones."""
+    places = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    steps = np.repeat(sizes, sizes)
+    return np.stack([whole[places + row * steps] for row in range(3)])
+
+
+class Parts:
     """What factors are made of, one kind of losses after the other."""
 
     def __init__(self, reverse: bool, below: bool) -> None:
         self._reverse, self._below = reverse, below
         self._laplace, self._sampled, self._coins = [np.empty((0, 3))], [np.empty((0, 4))], [np.empty((0, 3))]
         self._lists = _Lists.empty()
+        self.is_symmetric = True
+        """Whether both directions have the same losses."""
         self._size = 0
         self._sums = dict.fromkeys(("variance", "log_finite", "margin", "shift", "spread", "distance"), 0.0)
 
@@ -100,11 +100,12 @@ class _Parts:
             raise ParameterError(f"compose: a release can be composed fewer than 2**53 times, not {max(counts)}")
         times = np.array(counts, float)
         self._size += len(losses)
+        if kind is AtomicLoss:
+            self._add_atoms([loss.packed for loss in losses], times)
+            return
         self._sums["margin"] += float(times @ np.array([loss.margin for loss in losses]))
         self._sums["distance"] += float(times @ np.array([loss.distance for loss in losses]))
-        if kind is AtomicLoss:
-            self._add_atoms(losses, times)
-        elif kind is GaussianLoss:
+        if kind is GaussianLoss:
             self._sums["variance"] += float(times @ np.array([loss.mu for loss in losses]) ** 2)
         elif kind is LaplaceLoss:
             epsilons = np.array([loss.epsilon for loss in losses])
@@ -112,16 +113,21 @@ class _Parts:
         elif kind is SampledGaussianLoss:
             rows = [(1 / loss.mu, loss.rate, self._reverse != loss.reverse) for loss in losses]
             self._sampled.append(np.column_stack([np.array(rows, float), times]))
+            self.is_symmetric = False
         elif kind is GeometricLoss:
             self._add_geometric(losses, times)
         elif kind is CellsLoss:
-            lists = [loss.below if self._below else loss.above for loss in losses]
-            self._lists = self._lists.join(_Lists.of(lists, times, self._reverse))
+            packed = [(loss.below if self._below else loss.above).packed for loss in losses]
+            self._lists = self._lists.join(_Lists.of(packed, times, self._reverse)[0])
+            self.is_symmetric &= all(loss.above.is_symmetric and loss.below.is_symmetric for loss in losses)
         else:
             raise ParameterError(f"compose: a {kind.__name__} has no moment function here")
 
-    def _add_atoms(self, losses: list[AtomicLoss], times: np.ndarray) -> None:
-        lists = _Lists.of(losses, times, self._reverse)
+    def _add_atoms(self, packed: list[bytes], times: np.ndarray) -> None:
+        lists, (margin, distance) = _Lists.of(packed, times, self._reverse)
+        self._sums["margin"] += float(margin)
+        self._sums["distance"] += float(distance)
+        self.is_symmetric &= lists.are_mirrored
         coins = lists.coins
         if coins.any():
             rates = np.abs(lists.losses[(np.cumsum(lists.sizes) - lists.sizes)[coins]])
@@ -143,7 +149,8 @@ class _Parts:
             if 1 < loss.steps <= FEW_STEPS:
                 few[loss] = few.get(loss, 0) + count
         if few:
-            lists = _Lists.of([geometric_atoms(loss) for loss in few], np.array(list(few.values())), self._reverse)
+            packed = [geometric_atoms(loss).packed for loss in few]
+            lists = _Lists.of(packed, np.array(list(few.values())), self._reverse)[0]
             self._lists = self._lists.join(lists)
 
     def factors(self) -> Factors:
@@ -185,7 +192,9 @@ class _Parts:
         heads = 1 / (1 + less)
         losses, masses = np.stack([high, -high], 1), np.stack([heads, less / (1 + less)], 1)
         counts, none = tossed.astype(np.int64), np.zeros(tossed.size)
-        return _Lists(losses.ravel(), masses.ravel(), masses[:, ::-1].ravel(), np.full(counts.size, 2), counts, none)
+        return _Lists(
+            losses.ravel(), masses.ravel(), masses[:, ::-1].ravel(), np.full(counts.size, 2), counts, none, none
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,27 +208,36 @@ class _Lists:
     counts: np.ndarray
     infinite: np.ndarray
     """The mass of each that is where the other law has none."""
+    infinite_others: np.ndarray
 
     @classmethod
     def empty(cls) -> _Lists:
         none, whole = np.empty(0), np.empty(0, np.int64)
-        return cls(none, none, none, whole, whole, none)
+        return cls(none, none, none, whole, whole, none, none)
 
     @classmethod
-    def of(cls, losses: list[AtomicLoss], times: np.ndarray, reverse: bool) -> _Lists:
-        """Those of losses, equal ones counted together; with P and Q swapped where ``reverse``."""
-        sizes = np.array([loss.losses.size for loss in losses], np.int64)
-        values = np.concatenate([loss.losses for loss in losses])
-        firsts = values[(np.cumsum(sizes) - sizes)[sizes > 0]]
-        if len(set(firsts.tolist())) < firsts.size:  # equal lists begin with equal losses
-            merged = _merge_equal(losses, times)
-            if len(merged) < len(losses):
-                return cls.of(list(merged), np.array(list(merged.values())), reverse)
-        p, q = (np.concatenate([getattr(loss, name) for loss in losses]) for name in ("p", "q"))
-        counts = times.astype(np.int64)
+    def of(cls, packed: list[bytes], times: np.ndarray, reverse: bool) -> tuple[_Lists, np.ndarray]:
+        """Those of packed losses, equal ones counted together, with P and Q swapped where ``reverse``.
+
+        And the sums of their margins and of their distances.
+        """
+        if len(set(packed)) < len(packed):
+            packed, times = _merge_equal(packed, times)
+        sizes = np.fromiter(map(len, packed), np.int64, len(packed)) // 8
+        whole = np.frombuffer(b"".join(packed))
+        if (sizes == sizes[0]).all():
+            rows = whole.reshape(sizes.size, -1)
+            values, p, q = rows[:, HEAD:].reshape(sizes.size, 3, -1).transpose(1, 0, 2).reshape(3, -1)
+            heads = rows[:, :HEAD]
+        else:
+            starts = np.cumsum(sizes) - sizes
+            heads = whole[starts[:, None] + np.arange(HEAD)]
+            values, p, q = _split(whole, starts + HEAD, (sizes - HEAD) // 3)
+        sizes, counts = (sizes - HEAD) // 3, times.astype(np.int64)
+        sums = times @ heads[:, :2]
         if reverse:
-            return cls(-values, q, p, sizes, counts, np.array([loss.q_infinite for loss in losses]))
-        return cls(values, p, q, sizes, counts, np.array([loss.p_infinite for loss in losses]))
+            return cls(-values, q, p, sizes, counts, heads[:, 3].copy(), heads[:, 2].copy()), sums
+        return cls(values, p, q, sizes, counts, heads[:, 2].copy(), heads[:, 3].copy()), sums
 
     def join(self, other: _Lists) -> _Lists:
         """Both, one after the other."""
@@ -232,8 +250,16 @@ class _Lists:
         atoms = np.repeat(lists, self.sizes)
         return _Lists(
             self.losses[atoms], self.masses[atoms], self.others[atoms], self.sizes[lists], self.counts[lists],
-            self.infinite[lists],
+            self.infinite[lists], self.infinite_others[lists],
         )  # fmt: skip
+
+    @property
+    def are_mirrored(self) -> bool:
+        """Whether all of them are the same with P and Q swapped, in the reverse order."""
+        ends = np.cumsum(self.sizes)
+        back = np.repeat(2 * ends - self.sizes - 1, self.sizes) - np.arange(self.losses.size)
+        same = np.array_equal(self.masses, self.others[back]) and np.array_equal(self.losses, -self.losses[back])
+        return same and np.array_equal(self.infinite, self.infinite_others)
 
     @property
     def coins(self) -> np.ndarray:
@@ -254,7 +280,7 @@ class _Lists:
         some = sizes > 0
         return _Lists(
             self.losses[kept], self.masses[kept], self.others[kept], sizes[some], self.counts[some],
-            self.infinite[some],
+            self.infinite[some], self.infinite_others[some],
         )  # fmt: skip
 
 

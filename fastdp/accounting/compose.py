@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fastdp import rounding, validation
-from fastdp.accounting.building import Item, build, is_symmetric
+from fastdp.accounting.building import Item, build, gather
 from fastdp.accounting.curve import PrivacyCurve
 from fastdp.accounting.directions import WIDTH, Bounded, Direction
 from fastdp.accounting.ledger.costs import Lossy
@@ -75,31 +75,39 @@ def compose(parts: Iterable[Any], *, width: float = WIDTH) -> PrivacyCurve:
     width = validation.as_float(width)
     if not 1e-12 <= width <= 0.1:
         raise ParameterError(f"compose: width must be a number between 1e-12 and 0.1, got {width!r}")
-    read: list[tuple[Release, ...] | Parallel] = []
+    fixed: list[Release] = []
+    choices: list[Parallel] = []
     plain: list[Loss] = []
     for part in parts:
         known = _KNOWN.get(id(part))
         if known is not None and known[0] is part:
-            read.append(known[1])
+            fixed += known[1]
         elif isinstance(part, Loss):
             plain.append(part)
         else:
-            read.append(read_part(part))
+            read = read_part(part)
+            if isinstance(read, Parallel):
+                choices.append(read)
+            else:
+                fixed += read
     if plain:
-        read.append((Release(tuple([(loss, 1) for loss in plain]), "add/remove", "record", math.inf),))
-    if not read:
+        fixed.append(Release(tuple([(loss, 1) for loss in plain]), "add/remove", "record", math.inf))
+    if not fixed and not choices:
         raise ParameterError("compose: give at least one release")
-    return compose_read(read, width)
+    return _compose(fixed, choices, width)
 
 
 def compose_read(read: Sequence[tuple[Release, ...] | Parallel], width: float = WIDTH) -> PrivacyCurve:
     """The privacy curve of parts that were read."""
     fixed = [release for one in read if not isinstance(one, Parallel) for release in one]
-    choices = [one.parts for one in read if isinstance(one, Parallel)]
-    if math.prod(len(one) for one in choices) > MOST_CHOICES:
+    return _compose(fixed, [one for one in read if isinstance(one, Parallel)], width)
+
+
+def _compose(fixed: list[Release], choices: list[Parallel], width: float) -> PrivacyCurve:
+    if math.prod(len(one.parts) for one in choices) > MOST_CHOICES:
         raise ParameterError("compose: too many partitions at once; compose the parts of one partition first")
-    every = [[*fixed, *itertools.chain(*chosen)] for chosen in itertools.product(*choices)]
-    neighbours, unit = _agree([release for releases in every for release in releases])
+    every = [[*fixed, *itertools.chain(*chosen)] for chosen in itertools.product(*(one.parts for one in choices))]
+    neighbours, unit = _agree(every[0] if len(every) == 1 else [*itertools.chain(*every)])
     directions = [[one] for releases in every for one in _directions(releases, width)]
     pure = max(_sum_up([release.pure for release in releases]) for releases in every)
     return PrivacyCurve(directions, neighbours, unit, pure, tuple(map(tuple, every)))
@@ -256,15 +264,16 @@ def _agree(releases: list[Release]) -> tuple[Neighbours, str]:
 
 def _directions(releases: list[Release], width: float) -> list[Direction]:
     """The curves of both orders of the two data sets; one, where both are the same."""
-    items = [item for release in releases for item in release.losses]
+    items = [*itertools.chain.from_iterable([release.losses for release in releases])]
     kinds = {type(loss) for loss, _ in items}
     bounded = None
     if not kinds.isdisjoint(BOUNDED):
         bounded = Bounded.of([item for item in items if isinstance(item[0], BOUNDED)])
         items = [item for item in items if not isinstance(item[0], BOUNDED)]
     below = build(items, below=True) if CellsLoss in kinds else None
-    directions = [Direction(build(items), bounded, width, below)]
-    if not is_symmetric(items):
+    parts = gather(items)
+    directions = [Direction(parts.factors(), bounded, width, below)]
+    if not parts.is_symmetric:
         below = build(items, reverse=True, below=True) if CellsLoss in kinds else None
         directions.append(Direction(build(items, reverse=True), bounded, width, below))
     return directions

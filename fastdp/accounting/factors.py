@@ -46,6 +46,12 @@ class _Atoms:
         terms = self.counts * (np.log(np.add.reduceat(scaled, self.starts[:-1])) + theta * self.tops)
         return math.fsum(terms.tolist())
 
+    def log_moments(self, thetas: np.ndarray) -> np.ndarray:
+        """The same at several tilts, added up in any order."""
+        scaled = self.masses * np.exp(thetas[:, None] * self.relative)
+        found: np.ndarray = np.log(np.add.reduceat(scaled, self.starts[:-1], axis=1)) @ self.counts
+        return found + thetas * float(self.tops @ self.counts)
+
     def thinned(self) -> _Atoms:
         """Some of the lists, each for many."""
         places, times = _thin(self.counts.size)
@@ -135,11 +141,10 @@ class Factors:
             self.largest = laplace + math.fsum((self.counts * top).tolist()) + bounded
 
     def _sort_atoms(self) -> None:
-        """Factors in order of their deviation, the widest first."""
+        """Factors in order of their mean square, the widest first."""
         sizes = np.diff(self.starts)
         first = self.starts[:-1]
-        means = np.repeat(np.add.reduceat(self.masses * self.losses, first), sizes)
-        spreads = np.add.reduceat(self.masses * (self.losses - means) ** 2, first) * self.counts
+        spreads = np.add.reduceat(self.masses * self.losses**2, first) * self.counts
         order = np.argsort(-spreads, kind="stable")
         starts = np.concatenate([[0], np.cumsum(sizes[order])])
         places = np.arange(starts[-1]) + np.repeat(first[order] - starts[:-1], sizes[order])
@@ -161,6 +166,14 @@ class Factors:
     def log_moment(self, theta: float, *, coarse: bool = False) -> float:
         """K(theta) = sum of ln E e^{theta L}, up to what `log_moment_with_error` says; ``coarse`` only for choices."""
         return self._log_moment(theta, coarse)[0]
+
+    def log_moments(self, thetas: np.ndarray) -> np.ndarray:
+        """K at several tilts, only for choices."""
+        laplace, atoms = self._few or (self.laplace, self._table)
+        if laplace.size or self.sampled.size or atoms is None:
+            return np.array([self.log_moment(theta, coarse=True) for theta in thetas.tolist()])
+        found: np.ndarray = atoms.log_moments(thetas) + self.variance * thetas * (thetas + 1) / 2
+        return found
 
     def _log_moment(self, theta: float, coarse: bool) -> tuple[float, float]:
         """K(theta), and the error of the part of it that is of samples."""

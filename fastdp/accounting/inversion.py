@@ -102,7 +102,7 @@ def _steepen(factors: Factors, theta: float, epsilon: float) -> float:
 def _deviation(factors: Factors, theta: float) -> tuple[float, float]:
     """K(theta), and the standard deviation of the tilted losses, by differences."""
     step = 1e-3 * theta
-    below, moment, above = (factors.log_moment(theta + shift, coarse=True) for shift in (-step, 0.0, step))
+    below, moment, above = factors.log_moments(theta + np.array([-step, 0.0, step])).tolist()
     return moment, math.sqrt(max((above - 2 * moment + below) / step**2, 0.0))
 
 
@@ -138,8 +138,8 @@ class Inversion:
     def __post_init__(self) -> None:
         factors, theta = self.factors, self.theta
         rough, sigma = _deviation(factors, theta)
-        tilts = [theta * tilt for tilt in (SAMPLED_TILTS if factors.sampled.size else TILTS)]
-        far = [(factors.log_moment(tilt, coarse=True), tilt) for tilt in tilts]
+        tilts = theta * np.array(SAMPLED_TILTS if factors.sampled.size else TILTS)
+        far = list(zip(factors.log_moments(tilts).tolist(), tilts.tolist(), strict=True))
         period = self._period(rough, sigma, far)
         dt = 2 * math.pi / period
         width = max(self.width, TRUNCATION / (dt * MOST_NODES))
