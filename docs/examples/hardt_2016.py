@@ -19,7 +19,7 @@ folder = os.environ.get("FASTDP_FAIRNESS")  # the published tables are in its fo
 
 # %%
 if folder is not None:
-    read = lambda name: list(csv.DictReader((Path(folder) / "fico" / name).open()))
+    read = lambda name: list(csv.DictReader((Path(folder) / "fico" / name).read_text().splitlines()))
     cdf, failures = read("transrisk_cdf_by_race_ssa.csv"), read("transrisk_performance_by_race_ssa.csv")
     totals = read("totals.csv")[0]
     groups = [name for name in cdf[0] if name != "Score"]
