@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -89,18 +89,19 @@ def time_job(job: Job, passed: dict[str, float | None], *, quick: bool, progress
     }
 
 
-def chosen_entries(topic: str | None, *, quick: bool) -> list[Entry]:
-    """What is installed and has a place in a run."""
+def chosen_entries(topic: str | None, *, quick: bool, only: Container[str] | None = None) -> list[Entry]:
+    """What is installed and has a place in a run, of all jobs or only of these."""
     return [
         entry
         for entry in entries(topic=topic)
-        if entry.library.missing is None and not (quick and (entry.job.heavy or not entry.library.is_quick))
+        if entry.library.missing is None
+        and (only is None or entry.job.name in only)
+        and not (quick and (entry.job.heavy or not entry.library.is_quick))
     ]
 
 
-def time_jobs(topic: str | None, *, quick: bool, progress: Progress, watch: Watch) -> dict[str, Any]:
-    """All jobs of a topic: what was timed, and what was not."""
-    chosen = chosen_entries(topic, quick=quick)
+def time_jobs(chosen: list[Entry], *, quick: bool, progress: Progress, watch: Watch) -> dict[str, Any]:
+    """The jobs of these entries: what was timed, and what was not."""
     passed, failed = check_all(chosen, quick=quick, progress=progress)
     names = {entry.job.name for entry in chosen}
     found = []
@@ -140,10 +141,12 @@ def time_scaling(*, quick: bool, progress: Progress, watch: Watch) -> list[dict[
     return found
 
 
-def measure(topic: str | None, *, quick: bool, progress: Progress) -> dict[str, Any]:
-    """A whole run: the machine, its noise and its limits, every job, and where they come from.
+def measure(
+    topic: str | None, *, quick: bool, progress: Progress, only: Container[str] | None = None
+) -> dict[str, Any]:
+    """A whole run: the machine, its noise and its limits, every job or only these, and where they come from.
 
-    A quick run without a topic leaves out the curves, memory and new processes.
+    A quick run without a topic leaves out the curves, memory and new processes; so does one of some jobs.
     """
     when, load = datetime.now(UTC), os.getloadavg()[0]
     where = machine.commit()
@@ -154,18 +157,20 @@ def measure(topic: str | None, *, quick: bool, progress: Progress) -> dict[str, 
     progress.update(bar, visible=False)
     done: dict[str, Any] = {"jobs": [], "failed": []}
     if topic is None or topic in TOPICS:
-        done = time_jobs(topic, quick=quick, progress=progress, watch=watch)
+        chosen = chosen_entries(topic, quick=quick, only=only)
+        done = time_jobs(chosen, quick=quick, progress=progress, watch=watch)
     curves = other = None
-    if topic == "scaling" or (topic is None and not quick):
+    whole = topic is None and only is None and not quick
+    if topic == "scaling" or whole:
         curves = time_scaling(quick=quick, progress=progress, watch=watch)
-    if topic == "calls" or (topic is None and not quick):
+    if topic == "calls" or whole:
         other = time_calls(quick=quick, progress=progress, watch=watch)
     watch.look(5)
     return {
         "format": 2,
         "when": when.isoformat(timespec="seconds"),
         **where,
-        "complete": topic is None and not quick and not done["failed"],
+        "complete": whole and not done["failed"],
         "quick": quick,
         "topic": topic,
         "machine": machine.facts(),
