@@ -15,7 +15,7 @@ from fastdp.typing import Progress as Progress  # noqa: PLC0414 - sources and si
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BATCH_BYTES = 16 << 20
+BATCH_BYTES = 8 << 20
 """Bytes that a batch aims at; a few of them are in flight at once."""
 LEAST_ROWS, MOST_ROWS = 1 << 10, 1 << 20
 STANDARD = "-"
