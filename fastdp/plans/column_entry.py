@@ -19,7 +19,7 @@ from fastdp.plans.public.generalize import Generalized
 from fastdp.plans.public.pseudonym import KEYS as NAMING
 from fastdp.plans.public.pseudonym import Pseudonym
 from fastdp.plans.spec import MECHANISMS, STRUCTURED, Spec, check_keys, find, in_plain_words
-from fastdp.plans.values.items import check_single, draw_items, item_type
+from fastdp.plans.values.items import Items, check_single, item_type
 from fastdp.plans.values.null_share import KEYS as NULLNESS
 from fastdp.plans.values.null_share import NullShare, hidden
 from fastdp.privacy import MetricPrivacy, Privacy
@@ -93,7 +93,8 @@ class ColumnEntry(PlanPart):
 
     @property
     def mechanisms(self) -> tuple[Any, ...]:
-        drawn = () if self.mechanism is None else (self.mechanism,)
+        count = 1 if self.policies.items is None else self.policies.items.count
+        drawn = () if self.mechanism is None else (self.mechanism,) * count
         return drawn if self.null_share is None else (self.null_share.response, *drawn)
 
     @property
@@ -115,7 +116,10 @@ class ColumnEntry(PlanPart):
 
     @property
     def reported_labels(self) -> tuple[str, ...]:
-        return self._text_columns if self.mechanism is not None and self.mechanism.reports_values else ()
+        if self.mechanism is None or not self.mechanism.reports_values:
+            return ()
+        is_list = self.policies.items is not None and self.policies.items.length is not None
+        return () if is_list else self._text_columns
 
     @property
     def _text_columns(self) -> tuple[str, ...]:
@@ -150,7 +154,7 @@ class ColumnEntry(PlanPart):
         if self.mechanism is None:
             return {}
         if self.policies.items:
-            raise SchemaError(f'{self.title}: text files have no lists; leave out items = "one"')
+            raise SchemaError(f"{self.title}: text files have no lists; leave out items")
         if self.ticks is not None:
             return {self.name: self.ticks.text_type(self.title)}
         return {self.name: _text_type(self.spec, labelled=bool(self.labelled))}
@@ -169,10 +173,15 @@ class ColumnEntry(PlanPart):
         if self.policies.items:
             kind = item_type(self.title, kind)
         check_single(type(self.mechanism).__name__, self.name, kind)
-        if self.ticks is not None:
-            reach = self.mechanism.reach if self.mechanism.boundary == "open" else None
-            return [self.ticks.result_type(type(self.mechanism).__name__, kind, self.mechanism.bounds, reach)]
-        return [self.mechanism.result_type(self.policies.settled_type(kind))]
+        made = self._report_type(kind)
+        return [made if self.policies.items is None else self.policies.items.released_type(made)]
+
+    def _report_type(self, kind: pa.DataType) -> pa.DataType:
+        """The type of one report of a value of this type."""
+        if self.ticks is None:
+            return self.mechanism.result_type(self.policies.settled_type(kind))
+        reach = self.mechanism.reach if self.mechanism.boundary == "open" else None
+        return self.ticks.result_type(type(self.mechanism).__name__, kind, self.mechanism.bounds, reach)
 
     def randomize(self, values: list[pa.Array], rng: Rng) -> list[pa.Array]:
         """Reports of the values, with nulls, NaN and undeclared categories as the plan says.
@@ -180,10 +189,11 @@ class ColumnEntry(PlanPart):
         Every row takes one slot of each stream, also rows that are dropped afterwards.
         """
         (column,) = values
-        own = column.type
-        if self.policies.items:
+        items = self.policies.items
+        if items is not None:
             check_arrow(self.title, column, "public")
-            column = draw_items(column, rng.child("item"))
+            column = items.pick(column, rng.child("item"))
+        own = column.type
         changes, owner = self.policies.change_values, type(self.mechanism).__name__
         if changes or self.ticks is not None:
             check_arrow(self.title, column, "public")  # before anything reads them
@@ -194,8 +204,10 @@ class ColumnEntry(PlanPart):
             column = self.policies.settle(column, rng.child("out of domain"))
         reports = self.mechanism.randomize(column, rng=rng, nulls=self.policies.for_mechanism)
         if self.ticks is not None:
-            reports = self.ticks.write(owner, reports, *self.result_types([own]))
-        return [reports if absent is None or self.null_share is None else self.null_share.hide(reports, absent)]
+            reports = self.ticks.write(owner, reports, self._report_type(own))
+        if absent is not None and self.null_share is not None:
+            reports = self.null_share.hide(reports, absent)
+        return [reports if items is None else items.release(reports)]
 
 
 def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> ColumnEntry:
@@ -228,6 +240,9 @@ def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> ColumnEnt
     share = NullShare.read(owner, given)
     if share is not None:
         parameters["epsilon"] = share.left
+    items = Items.read(owner, given)
+    if items is not None and items.length is not None:
+        parameters["epsilon"] = items.part_of(owner, parameters["epsilon"])
     mechanism = build(owner, spec, given["mechanism"], parameters)
     if unit is not None and parameters.get("boundary") == "resample":
         mechanism = _calibrate_by_distance(owner, spec, given["mechanism"], parameters, mechanism)
@@ -244,6 +259,8 @@ def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> ColumnEnt
     privacy = _guarantee(mechanism, unit)
     if ticks is not None and isinstance(privacy, MetricPrivacy):
         privacy = ticks.by_distance(privacy)
+    if items is not None and items.length is not None:
+        privacy = items.privacy(privacy)
     if share is not None:
         policies = hidden(owner, policies, parameters["bounds"], whole=spec.whole)
         privacy = share.privacy(privacy)

@@ -114,6 +114,8 @@ def _line(part: PlanPart, records: int | None = None) -> ExplainedLine:
             fate = f"public: {rewrite.words}"
         return ExplainedLine(part.name, part.action, fate, "")
     guarantee = in_words(part.privacy) + SHOWN.get(part.nulls, "")
+    if part.given.get("items", "one") != "one":
+        guarantee += f", for the first {part.given['items']} elements of each list together"
     if part.null_share is not None:
         guarantee += f"; which rows are null: epsilon {rounding.significant_up(part.null_share.epsilon)} of it"
     return ExplainedLine(part.name, str(part.given["mechanism"]), guarantee, part.error_for(records or RECORDS))

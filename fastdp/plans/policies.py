@@ -15,6 +15,7 @@ from fastdp import validation
 from fastdp.columns import arrow
 from fastdp.columns.domain import Domain
 from fastdp.errors import ParameterError, SchemaError
+from fastdp.plans.values.items import Items
 from fastdp.plans.values.spelling import Spelling
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Policies:
     domain: Domain | None = None
     filled: Any = None
     """The number that nulls count as, in steps where the column has them."""
-    items: bool = False
+    items: Items | None = None
     """Whether a record's value is an element of its list."""
     spelling: Spelling | None = None
     """How labels may be spelled; None where they are as they are."""
@@ -85,7 +86,7 @@ class Policies:
         others = _read_others(owner, given["out_of_domain"], domain) if "out_of_domain" in given else None
         return cls(
             nulls, label, lowest, others, domain, filled,
-            items="items" in given and validation.one_of(owner, "items", given["items"], ("one",)) == "one",
+            items=Items.read(owner, given),
             spelling=Spelling.read(owner, given, domain),
         )  # fmt: skip
 

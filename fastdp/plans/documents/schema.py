@@ -23,7 +23,7 @@ KINDS: dict[str, Any] = {
     "domain_column": {"type": "string"},
     "aliases": {"type": "object", "additionalProperties": {"type": "string"}},
     "fold_case": {"type": "boolean"},
-    "items": {"const": "one"},
+    "items": {"anyOf": [{"const": "one"}, {"type": "integer", "minimum": 1, "maximum": 64}]},
     "null_share": {"type": "boolean", "description": "Report which rows are null by randomized response."},
     "null_epsilon": {"type": "number", "exclusiveMinimum": 0, "description": "The part of epsilon for null_share."},
     "nan": {"enum": ["error", "lower"]},

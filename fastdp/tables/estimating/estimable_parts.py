@@ -50,6 +50,10 @@ class Subject:
     def add(self, batch: pa.RecordBatch) -> None:
         columns = [batch.column(name) for name in self.columns]
         try:
+            items = self.part.policies.items if isinstance(self.part, ColumnEntry) else None
+            if items is not None and items.length is not None:
+                check_arrow(f"column {self.name!r}", columns[0], "public")
+                columns = [items.reports_in(columns[0])]
             if self.part.keeps_nulls:
                 for column in columns:
                     check_arrow(f"column {self.name!r}", column, "public")  # before anything reads them
