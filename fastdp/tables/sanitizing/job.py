@@ -170,9 +170,14 @@ class Job:
                     progress(seen, expected_rows(self.source, seen))
                 return made
 
+            def write(made: pa.Table) -> None:
+                sink.write(made)
+                if not sink.keeps_buffers:  # what was written goes back to the system, not to be kept for later batches
+                    pa.default_memory_pool().release_unused()
+
             cancel = self.source.cancel if isinstance(self.source, Cancellable) else None
             pipeline = Pipeline()
-            pipeline.run(self._chunks(), work, sink.write, cancel)
+            pipeline.run(self._chunks(), work, write, cancel)
             task.tags.close()
             if self._expected is not None and task.root != self._expected:
                 raise InputChangedError(
