@@ -119,8 +119,8 @@ def jobs() -> list[Job]:
             "1,000 geometric, fine", _total(geometric, 8e-7), lambda: _join(_geometric_pairs()), 150, 1e-6, 1,
             is_below=True,
         ),
-        Job("1,000 k-RR", _total(krr, 2e-5), lambda: _join(_krr_pairs()), 500, 3e-5, 1),
-        Job("1,000 k-RR, fine", _total(krr, 8e-7), lambda: _join(_krr_pairs()), 150, 1e-6, 1, is_below=True),
+        Job("1,000 k-RR", _total(krr, 2e-5), lambda: _join(_krr_pairs()), 500, 3e-5, 4),
+        Job("1,000 k-RR, fine", _total(krr, 8e-7), lambda: _join(_krr_pairs()), 150, 1e-6, 4, is_below=True),
         Job("100 sampled Gaussians", _total(samples, 8e-6), lambda: _join(_sampled_pairs(100)), 400, 1e-5, 1),
         Job(
             "1e6 equal sampled Gaussians", _total([(SampledGaussianLoss(mu=1.0, rate=0.001), 10**6)], 1.5e-4),

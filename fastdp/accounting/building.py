@@ -27,6 +27,8 @@ FEW_STEPS = 4
 """Steps up to which a geometric loss is a list of atoms, whose compositions may be enumerated."""
 
 Item = tuple[Loss, int]
+Groups = dict[type, tuple[list[Any], list[int]]]
+"""Losses and counts of each type."""
 
 
 def build(losses: Iterable[Item], *, reverse: bool = False, below: bool = False) -> Factors:
@@ -34,24 +36,24 @@ def build(losses: Iterable[Item], *, reverse: bool = False, below: bool = False)
 
     ``below`` takes of losses in cells the pair that lies below.
     """
-    return gather(list(losses), reverse=reverse, below=below).factors()
+    return gather(by_kind(list(losses)), reverse=reverse, below=below).factors()
 
 
-def gather(losses: list[Item], *, reverse: bool = False, below: bool = False) -> Parts:
+def gather(groups: Groups, *, reverse: bool = False, below: bool = False) -> Parts:
     """The parts that `build` makes factors of."""
     parts = Parts(reverse, below)
-    for kind, (group, counts) in _by_kind(losses).items():
+    for kind, (group, counts) in groups.items():
         parts.add(kind, group, counts)
     return parts
 
 
-def _by_kind(items: list[Item]) -> dict[type, tuple[list[Any], list[int]]]:
+def by_kind(items: list[Item]) -> Groups:
     """Losses and counts of each type."""
     losses = [loss for loss, _ in items]
     kinds = set(map(type, losses))
     if len(kinds) == 1:
         return {kinds.pop(): (losses, [count for _, count in items])}
-    groups: dict[type, tuple[list[Any], list[int]]] = {kind: ([], []) for kind in kinds}
+    groups: Groups = {kind: ([], []) for kind in kinds}
     for loss, count in items:
         group, counts = groups[type(loss)]
         group.append(loss)
@@ -96,9 +98,9 @@ class Parts:
 
     def add(self, kind: type, losses: list[Any], counts: list[int]) -> None:
         """Add losses of one kind, each so often."""
-        if max(counts) >= MOST_TIMES:
-            raise ParameterError(f"compose: a release can be composed fewer than 2**53 times, not {max(counts)}")
         times = np.array(counts, float)
+        if times.max() >= MOST_TIMES:
+            raise ParameterError(f"compose: a release can be composed fewer than 2**53 times, not {max(counts)}")
         self._size += len(losses)
         if kind is AtomicLoss:
             self._add_atoms([loss.packed for loss in losses], times)
@@ -256,9 +258,13 @@ class _Lists:
     @property
     def are_mirrored(self) -> bool:
         """Whether all of them are the same with P and Q swapped, in the reverse order."""
-        ends = np.cumsum(self.sizes)
-        back = np.repeat(2 * ends - self.sizes - 1, self.sizes) - np.arange(self.losses.size)
-        same = np.array_equal(self.masses, self.others[back]) and np.array_equal(self.losses, -self.losses[back])
+        if (self.sizes == self.sizes[0]).all():
+            losses, masses, others = (x.reshape(self.sizes.size, -1) for x in (self.losses, self.masses, self.others))
+            same = np.array_equal(masses, others[:, ::-1]) and np.array_equal(losses, -losses[:, ::-1])
+        else:
+            ends = np.cumsum(self.sizes)
+            back = np.repeat(2 * ends - self.sizes - 1, self.sizes) - np.arange(self.losses.size)
+            same = np.array_equal(self.masses, self.others[back]) and np.array_equal(self.losses, -self.losses[back])
         return same and np.array_equal(self.infinite, self.infinite_others)
 
     @property

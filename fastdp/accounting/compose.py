@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fastdp import rounding, validation
-from fastdp.accounting.building import Item, build, gather
+from fastdp.accounting.building import Item, by_kind, gather
 from fastdp.accounting.curve import PrivacyCurve
 from fastdp.accounting.directions import WIDTH, Bounded, Direction
 from fastdp.accounting.ledger.costs import Lossy
@@ -265,17 +265,17 @@ def _agree(releases: list[Release]) -> tuple[Neighbours, str]:
 def _directions(releases: list[Release], width: float) -> list[Direction]:
     """The curves of both orders of the two data sets; one, where both are the same."""
     items = [*itertools.chain.from_iterable([release.losses for release in releases])]
-    kinds = {type(loss) for loss, _ in items}
-    bounded = None
-    if not kinds.isdisjoint(BOUNDED):
+    groups, bounded = by_kind(items), None
+    if not groups.keys().isdisjoint(BOUNDED):
         bounded = Bounded.of([item for item in items if isinstance(item[0], BOUNDED)])
-        items = [item for item in items if not isinstance(item[0], BOUNDED)]
-    below = build(items, below=True) if CellsLoss in kinds else None
-    parts = gather(items)
+        groups = {kind: group for kind, group in groups.items() if kind not in BOUNDED}
+    has_cells = CellsLoss in groups
+    parts = gather(groups)
+    below = gather(groups, below=True).factors() if has_cells else None
     directions = [Direction(parts.factors(), bounded, width, below)]
     if not parts.is_symmetric:
-        below = build(items, reverse=True, below=True) if CellsLoss in kinds else None
-        directions.append(Direction(build(items, reverse=True), bounded, width, below))
+        below = gather(groups, reverse=True, below=True).factors() if has_cells else None
+        directions.append(Direction(gather(groups, reverse=True).factors(), bounded, width, below))
     return directions
 
 

@@ -64,7 +64,8 @@ class _Atoms:
 def _thin(size: int) -> tuple[np.ndarray, np.ndarray]:
     """The first quarter of so many rows as MANY, which are the widest, and then some of the others, each for many."""
     first = min(size, MANY // 4)
-    rest = np.unique(np.linspace(first, size - 1, min(size - first, MANY // 2)).round().astype(np.int64))
+    some = min(size - first, MANY // 2)
+    rest = first + np.arange(some) * (size - first) // max(1, some)
     times = np.concatenate([np.ones(first), np.full(rest.size, (size - first) / max(1, rest.size))])
     return np.concatenate([np.arange(first), rest]), times
 

@@ -196,7 +196,9 @@ def multiply_mirrored(
     Returns how many blocks are left.
     """
     fill_powers(dt * loss, turn_re, turn_im)
-    far_re, far_im = math.cos(BLOCK * dt * loss), math.sin(BLOCK * dt * loss)
+    far_re, far_im = 1.0, 0.0
+    if alive > 1:
+        far_re, far_im = math.cos(BLOCK * dt * loss), math.sin(BLOCK * dt * loss)
     c0, s0, since, before, kept = 1.0, 0.0, RESTART, -1, 0
     for at in range(alive):
         block = live[at]
