@@ -25,6 +25,7 @@ EDITS = {
     'nulls = "category"\nnull_label = "none"',
 }
 """What the engineer writes for the columns that the proposal drops."""
+WINDOW = 80
 MEANS = ("birth_date", "signup_at", "last_login", "age", "income", "amount", "discount_percent")
 
 
@@ -45,6 +46,11 @@ def true_values(table, plan, name):
     if part.policies.filled is not None:
         numbers[column.is_null().to_numpy(zero_copy_only=False)] = part.policies.filled
     return np.clip(numbers, *part.mechanism.bounds)
+
+
+def widest(text):
+    """Characters of the longest line."""
+    return max(map(len, text.splitlines()))
 
 
 def sit(folder, rows):
@@ -68,11 +74,13 @@ def sit(folder, rows):
     assert 'add: out_of_domain = "uniform"' in first.stderr
     text = (folder / "plan.toml").read_text().replace("fold_case = true", 'fold_case = true\nout_of_domain = "other"')
     (folder / "plan.toml").write_text(text)
-    run("plan", "check", "plan.toml", "export.parquet")
+    explained = run("plan", "check", "plan.toml", "export.parquet").stdout
+    assert widest(explained.partition("one record")[0]) <= WINDOW
     run("budget", "create", "people.ledger", "--epsilon", "60", "--metric", "lat, lon=1")
     run("sanitize", "export.parquet", "-p", "plan.toml", "-o", "private.parquet", "--ledger", "people.ledger")
     run("verify", "private.parquet", "-p", "plan.toml", "--ledger", "people.ledger")
     estimates = json.loads(run("estimate", "private.parquet", "--json").stdout)["estimates"]
+    assert widest(run("estimate", "private.parquet", "--bins", "6", "-q").stdout) <= WINDOW
     run("report", "private.parquet", "-o", "page.html")
     return failed, table, estimates
 

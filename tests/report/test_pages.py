@@ -19,7 +19,7 @@ from fastdp.locations.survey import survey
 from fastdp.report.lecture import lecture_page, winners
 from fastdp.report.pictures import STOPS, Frame, colours
 from fastdp.report.survey import survey_page, top_of
-from tests.report.browser import BROWSER, show
+from tests.report.browser import BROWSER, Tab, show
 from tests.report.html import Page, read_address
 
 GRID = Grid(x=(0, 3000), y=(0, 2400), cell=300)
@@ -157,6 +157,14 @@ def test_winners__are_those_with_smaller_errors(results):
         assert f"{winner} wins in total variation by a factor of {max(planar, krr) / min(planar, krr):.2f}" in said
 
 
+POINT = """(() => {
+  const image = document.querySelector("figure.map img"), box = image.getBoundingClientRect();
+  const place = {clientX: box.left + 0.51 * box.width, clientY: box.top + 0.51 * box.height};
+  image.dispatchEvent(new PointerEvent("pointermove", place));
+  return document.querySelector("figure.map output").textContent;
+})()"""
+
+
 def colours_of(dots) -> set[tuple[int, int, int]]:
     """The different colours of a picture; as numbers they are sorted a hundred times as fast as as rows."""
     numbers = np.unique(dots.reshape(-1, 3).astype(np.int64) @ [1 << 16, 1 << 8, 1])
@@ -180,6 +188,16 @@ class TestBrowser:
         assert requests == []
         for name in found.maps:
             assert self.seen(found, name, dots) > 0.95, name
+
+    def test_map__says_the_share_of_the_cell_under_the_pointer(self, surveys, tmp_path):
+        tab = Tab(survey_page(surveys[False], "Map"), tmp_path)
+        try:
+            said = tab.ask(POINT)
+        finally:
+            tab.close()
+        rows, columns = GRID.shape
+        share = 100 * surveys[False].maps["noisy"][rows // 2, columns // 2]
+        assert said == f"row {rows // 2 + 1}, column {columns // 2 + 1}: {share:.3g} %"
 
     def test_lecture__renders_and_asks_for_nothing(self, results, tmp_path):
         dots, requests = show(lecture_page(results), tmp_path)

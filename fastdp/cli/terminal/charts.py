@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -21,7 +22,9 @@ NARROWEST, WIDEST = 10, 60
 LONGEST_NAME, LONGEST_RANGE = 32, 44
 SMALLEST_SHARE = 1e-4
 """A share below it is shown as none."""
-UNDETERMINED = "not determined by these reports"
+_SECONDS = re.compile(r"(T\d\d:\d\d):\d\d(\.\d+)?")
+"""What of a moment is too fine to be read in a table; JSON and files have it."""
+UNDETERMINED = "not determined"
 NO_INTERVAL = "no interval"
 
 
@@ -48,7 +51,7 @@ def _show(estimate: ColumnEstimate, top: int, *, chart: bool) -> None:
     click.echo(click.style(title, bold=True) if colour else title)
     show_number = _digits_of(estimate)
     longest = LONGEST_RANGE if estimate.kind == "distribution" and not chart else LONGEST_NAME
-    names = [_shorten(visible_text(estimate.name_of(line)), longest) for line in lines]
+    names = [_shorten(_SECONDS.sub(r"\1", visible_text(estimate.name_of(line))), longest) for line in lines]
     numbers = [show_number(line.estimate) if line.determined else "" for line in lines]
     intervals = [_interval(line, show_number) for line in lines]
     heading = ("value", "estimate", f"{100 * estimate.level:g} % interval")
@@ -68,7 +71,7 @@ def _show(estimate: ColumnEstimate, top: int, *, chart: bool) -> None:
 def _digits_of(estimate: ColumnEstimate) -> Callable[[float], str]:
     """How the numbers of an estimate are written: moments as such, others in digits."""
     if estimate.kind in {"mean", "quartiles"} and estimate.ticks is not None:
-        return lambda number: estimate.show(number) or "unknown"
+        return lambda number: _SECONDS.sub(r"\1", estimate.show(number) or "unknown")
     if estimate.kind not in {"mean", "quartiles"}:
         return _share
     numbers = [number for line in estimate.lines for number in (line.estimate, line.low, line.high)]
