@@ -141,6 +141,8 @@ def bounds(owner: str, value: object, *, integers: bool) -> tuple[Any, Any]:
     if isinstance(value, tuple | list) and len(value) == 2:
         pair = (value[0], value[1])
     low, high = pair
+    if not integers and type(low) is type(high) is float and -math.inf < low < high < math.inf:  # nearly always
+        return low, high
     if integers:
         good = all(isinstance(v, numbers.Integral) and not isinstance(v, bool) for v in (low, high))
     else:

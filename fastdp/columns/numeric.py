@@ -200,7 +200,10 @@ def check_arrow(owner: str, array: pa.Array | pa.ChunkedArray, nulls: Nulls) -> 
     import pyarrow as pa
 
     try:
-        validate(array)
+        if pa.types.is_nested(array.type):
+            validate(array)
+        else:
+            array.validate(full=True)
     except pa.ArrowInvalid:
         raise InputCorruptError(f"{owner}: the arrow array contradicts its own format") from None
     if array.null_count and nulls == "error":

@@ -41,7 +41,8 @@ def open_source(
     of its `Dialect`. CSV and Arrow streams may be compressed (gzip, zstd). Errors, now and while it is read, name the
     ``owner`` of the operation.
     """
-    Dialect.read(owner, csv)  # refused before anything is opened, also where it would not be used
+    if csv is not None:
+        Dialect.read(owner, csv)  # refused before anything is opened, also where it would not be used
     opened = _open(owner, source, input_format, types, csv)
     with intact(owner, "the schema"):
         _ = opened.schema.names  # decoded here, where names that are no text are an error like any other

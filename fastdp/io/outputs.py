@@ -63,7 +63,8 @@ class Output:
         owner, force = self.target.owner, self.target.force
         for path in self.target.files():
             check_apart(path, source.path, owner=owner)
-            check_apart(path, plan, owner=owner, what="plan")
+            if plan is not None:
+                check_apart(path, plan, owner=owner, what="plan")
         if self.target.path is not None and self.target.path == self.target.receipt:
             raise ParameterError(f"{owner}: output and receipt have the same name")
         if self.kind == FOLDER:

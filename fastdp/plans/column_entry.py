@@ -169,10 +169,13 @@ class ColumnEntry(PlanPart):
         return rng.child(self.name)
 
     def result_types(self, kinds: list[pa.DataType]) -> list[pa.DataType]:
+        import pyarrow as pa
+
         (kind,) = kinds
         if self.policies.items:
             kind = item_type(self.title, kind)
-        check_single(type(self.mechanism).__name__, self.name, kind)
+        if not pa.types.is_primitive(kind):
+            check_single(type(self.mechanism).__name__, self.name, kind)
         made = self._report_type(kind)
         return [made if self.policies.items is None else self.policies.items.released_type(made)]
 
@@ -199,14 +202,14 @@ class ColumnEntry(PlanPart):
             check_arrow(self.title, column, "public")  # before anything reads them
         if self.ticks is not None:
             column = self.ticks.read(owner, column)
-        absent = None if self.null_share is None else self.null_share.draw(decode(column), rng)
+        absent = None if self.null_report is None else self.null_report.draw(decode(column), rng)
         if changes:
             column = self.policies.settle(column, rng.child("out of domain"))
         reports = self.mechanism.randomize(column, rng=rng, nulls=self.policies.for_mechanism)
         if self.ticks is not None:
             reports = self.ticks.write(owner, reports, self._report_type(own))
-        if absent is not None and self.null_share is not None:
-            reports = self.null_share.hide(reports, absent)
+        if absent is not None and self.null_report is not None:
+            reports = self.null_report.hide(reports, absent)
         return [reports if items is None else items.release(reports)]
 
 

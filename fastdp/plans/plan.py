@@ -258,7 +258,6 @@ def parse(text: str) -> dict[str, Any]:
         raise ParameterError(f"Plan: not valid TOML: {error}") from None
     except RecursionError:
         raise ParameterError("Plan: values are nested too deeply") from None
-    check_keys("Plan", content, TABLES)
     return content
 
 

@@ -143,7 +143,9 @@ class JobKey:
             A keyed digest of the rows.
         """
         key = self.digest(b"task", context, struct.pack("<qq", *place), content)
-        return Rng._keyed(key, f"JobKey({self._id}).rng", seeded=self._seeded, generator=self._generator)
+        rng = Rng.__new__(Rng)
+        rng._set_up(key, f"JobKey({self._id}).rng", seeded=self._seeded, generator=self._generator)
+        return rng
 
     def digest(self, purpose: bytes, *parts: bytes) -> bytes:
         """32 pseudorandom bytes for a purpose and any parts, of which none can pass for another.

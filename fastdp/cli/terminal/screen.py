@@ -22,7 +22,7 @@ Update = Callable[[int, int | None], None]
 def progress(*, quiet: bool, doing: str = "") -> Iterator[Update]:
     """What is done, rows, rate and time left, on a terminal; each update ends the command if a signal asked for it."""
     if quiet or not sys.stderr.isatty():
-        yield lambda _done, _total: end_if_asked()
+        yield end_if_asked
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn

@@ -16,8 +16,8 @@ AGAIN = 0.05
 _received: list[int] = []
 
 
-def end_if_asked() -> None:
-    """End the command if a signal has come and what its handler raised was lost; called between batches."""
+def end_if_asked(_done: int = 0, _total: int | None = None) -> None:
+    """End the command if a signal has come and what its handler raised was lost; `Progress` between batches."""
     if _received:
         raise KeyboardInterrupt if _received[0] == signal.SIGINT else SystemExit(128 + _received[0])
 

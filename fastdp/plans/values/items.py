@@ -122,7 +122,7 @@ def check_single(owner: str, name: str, kind: pa.DataType) -> None:
     elif types.is_struct(kind):
         field = kind[0].name if kind.num_fields else "field"
         way = f'name its fields instead, such as [columns."{name}.{field}"], or drop it'
-    elif types.is_nested(kind):
+    elif types.is_nested(kind) and not types.is_run_end_encoded(kind):
         way = 'say items = "one" for one element of each list, items = 3 for the first three, or drop it'
     elif types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
         way = "keep it as it is (public), drop it, or store text as such"

@@ -33,22 +33,25 @@ class Columns:
             raise ParameterError(f"{owner}: plan must be a fastdp.Plan, got {type(plan).__name__}")
         self.plan, self._source, self._owner = plan, schema, owner
         plan.check_names(schema.names, owner=owner)
-        types = {name: kind for part in plan.parts for name, kind in self.result_types(part).items()}
+        types = {  # views are released as plain text, as kept ones are: they cannot be put in another order
+            name: pa.large_string() if pa.types.is_string_view(kind) else kind
+            for part in plan.parts
+            for name, kind in self.result_types(part).items()
+        }
         if not types:
             raise ParameterError(f"{owner}: the plan drops every column; nothing would be written")
-        # Labels that come as views are released as plain text, as kept ones are: views cannot be put in another order.
-        types = {name: pa.large_string() if pa.types.is_string_view(kind) else kind for name, kind in types.items()}
         self.schema = pa.schema([pa.field(name, types[name]) for name in schema.names if name in types])
         self.stated = self.schema
         """The schema of batches, which may hold in dictionaries what the schema has as text."""
-        entries = [plan.columns[name] for name in self.schema.names if name in plan.columns]
-        self.parts: list[PlanPart] = [*entries, *plan.groups]
+        self.parts: list[PlanPart] = [*filter(None, map(plan.columns.get, self.schema.names)), *plan.groups]
         self.plain = {
             name
             for part in self.parts
             if part.action != "keep"
             for name in part.columns
-            if pa.types.is_fixed_size_binary(types[name]) or _hardly_repeats(part, types[name])
+            if pa.types.is_floating(types[name])
+            or pa.types.is_fixed_size_binary(types[name])
+            or _has_wide_noise(part.mechanism)
         }
         self._dropping = plan.dropping
         folder = Path() if plan.path is None else plan.path.parent
@@ -140,12 +143,9 @@ class Columns:
         return drop_rows(made, batch, self._dropping)
 
 
-def _hardly_repeats(part: PlanPart, kind: pa.DataType) -> bool:
-    """Whether reports of this type are hardly ever the same twice: floats, and numbers with wide noise."""
-    import pyarrow as pa
-
-    wide = isinstance(part.mechanism, Additive) and float(part.mechanism.variance) > WIDE**2
-    return wide or bool(pa.types.is_floating(kind))
+def _has_wide_noise(mechanism: object) -> bool:
+    """Whether reports are hardly ever the same twice, though they are whole numbers."""
+    return isinstance(mechanism, Additive) and float(mechanism.variance) > WIDE**2
 
 
 def withheld(owner: str, part: PlanPart, error: Exception) -> FastDPError:

@@ -40,7 +40,8 @@ class OrderWatch:
             if not (self._rising or self._falling) or not len(part):
                 return
             try:
-                own = decode(part).drop_null()
+                encoded = pa.types.is_dictionary(part.type) or pa.types.is_run_end_encoded(part.type)
+                own = (decode(part) if encoded else part).drop_null()
                 joined = own if self._last is None else pa.concat_arrays([self._last, own])
                 before, after = joined[:-1], joined[1:]
                 self._rising = self._rising and pc.all(pc.less_equal(before, after), min_count=0).as_py()

@@ -59,11 +59,12 @@ class Pipeline:
                 write(item)
                 self._seconds["write"] += time.perf_counter() - began
 
-        threads = [threading.Thread(target=self._guarded, args=(task,), daemon=True) for task in (read, drain)]
+        reader = threading.Thread(target=self._guarded, args=(read,), daemon=True)
+        writer = threading.Thread(target=self._guarded, args=(drain,), daemon=True)
         complete = False
         try:
-            for thread in threads:
-                thread.start()
+            reader.start()
+            writer.start()
             while (item := self._get(inbox)) is not _END:
                 began = time.perf_counter()
                 item = work(item)
@@ -71,7 +72,7 @@ class Pipeline:
                 self._put(outbox, item)
                 item = None  # not held while waiting for the next
             self._put(outbox, _END)
-            threads[1].join()
+            writer.join()
             complete = True
         except _Stopped:
             pass
@@ -80,7 +81,7 @@ class Pipeline:
                 self._halt()
             if self._stopped and cancel is not None:
                 cancel()
-            for thread in threads:
+            for thread in (reader, writer):
                 if thread.is_alive():  # one that an interrupt kept from starting ends as soon as it starts
                     thread.join()
             if isinstance(items, Generator):
