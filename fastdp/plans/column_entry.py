@@ -172,12 +172,15 @@ class ColumnEntry(PlanPart):
         import pyarrow as pa
 
         (kind,) = kinds
-        if self.policies.items:
+        items = self.policies.items
+        if items is not None:
             kind = item_type(self.title, kind)
         if not pa.types.is_primitive(kind):
             check_single(type(self.mechanism).__name__, self.name, kind)
+        if items is None and self.ticks is None:
+            return [self.mechanism.result_type(self.policies.settled_type(kind))]
         made = self._report_type(kind)
-        return [made if self.policies.items is None else self.policies.items.released_type(made)]
+        return [made if items is None else items.released_type(made)]
 
     def _report_type(self, kind: pa.DataType) -> pa.DataType:
         """The type of one report of a value of this type."""
@@ -240,10 +243,10 @@ def _read_mechanism(owner: str, column: str, given: dict[str, Any]) -> ColumnEnt
         parameters["bounds"] = validation.bounds(owner, parameters["bounds"], integers=spec.whole)
     if spec.takes == "numbers":
         parameters["sensitivity"] = unit if unit is not None else width(*parameters["bounds"])
-    share = NullShare.read(owner, given)
+    share = None if given.keys().isdisjoint(NULLNESS) else NullShare.read(owner, given)
     if share is not None:
         parameters["epsilon"] = share.left
-    items = Items.read(owner, given)
+    items = Items.read(owner, given) if "items" in given else None
     if items is not None and items.length is not None:
         parameters["epsilon"] = items.part_of(owner, parameters["epsilon"])
     mechanism = build(owner, spec, given["mechanism"], parameters)

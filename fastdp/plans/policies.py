@@ -86,7 +86,7 @@ class Policies:
         others = _read_others(owner, given["out_of_domain"], domain) if "out_of_domain" in given else None
         return cls(
             nulls, label, lowest, others, domain, filled,
-            items=Items.read(owner, given),
+            items=Items.read(owner, given) if "items" in given else None,
             spelling=Spelling.read(owner, given, domain),
         )  # fmt: skip
 
