@@ -63,7 +63,7 @@ def time_job(job: Job, passed: dict[str, float | None], *, quick: bool, progress
     tasks, moved, operations = [], None, None
     for entry in chosen:
         size = entry.size(quick=quick)
-        tasks.append(Task(entry.library.name, size * entry.way.part, entry.setup(size)))
+        tasks.append(Task(entry.library.name, size * entry.way.part, entry.setup(size), pooled=entry.library.pooled))
         if entry.library.name == OWN:
             moved = job.moved(tasks[-1].call(), size)
             operations = job.operations(job, size) if job.operations else None

@@ -22,7 +22,7 @@ class Library:
     """A library, how it is called here, and the largest input it is given: slow ones get less, and count per value.
 
     ``ways`` are by kind of job, or by a job's name where only that one can be done. A quick run leaves out all but the
-    few that are ``is_quick``.
+    few that are ``is_quick``. Of a ``pooled`` library, which works in threads of its own, all of their time counts.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Library:
     module: str = "numpy"
     package: str | None = None
     largest: int | None = None
+    pooled: bool = False
 
     @property
     def is_quick(self) -> bool:
@@ -120,7 +121,14 @@ _ALL = (
         module="fairlearn.metrics",
         package="fairlearn",
     ),
-    Library("polars", "its expressions on a frame, all threads; not private", releases.POLARS, "polars", "polars"),
+    Library(
+        "polars",
+        "its expressions on a frame, the time of all its threads; not private",
+        releases.POLARS,
+        module="polars",
+        package="polars",
+        pooled=True,
+    ),
     Library(
         "plain-em",
         "the update as taught, on fastdp's channel, to the same gap, or 80,000 times where that does not reach it",

@@ -12,6 +12,10 @@ from fastdp.kernels.jit import inlined, kernel
 from fastdp.kernels.persons.mixing import mix
 
 EMPTY = np.int32(-1)
+SHORT = 16
+"""Bytes of a text that lie in its name."""
+_LOWER, _LEAST = np.uint64(0xFFFFFFFF), np.uint64(1 << 32)
+_UPPER = ~_LOWER
 BLOCK = 256
 """Keys or texts that are looked up side by side."""
 
@@ -103,10 +107,14 @@ def _read_word(words, place, left):
 
 
 @inlined
-def _hash_text(words, start, length, seed):
+def _hash_text(words, start, length, first, second, seed):
     """A keyed hash of bytes: each word is mixed into the state; the length comes first."""
     state = mix(np.uint64(length), seed)
-    for done in range(0, length, 8):
+    if length > 0:
+        state = mix(first, state)
+    if length > 8:
+        state = mix(second, state)
+    for done in range(SHORT, length, 8):
         state = mix(_read_word(words, start + done, length - done), state)
     return state
 
@@ -121,63 +129,88 @@ def _is_same(words, start, length, texts, place):
 
 
 @inlined
-def _probe(words, start, length, tag, slot, names, texts, slots, mask):
-    """The slot and code of a text, the code EMPTY if it is new."""
-    code = slots[slot]
-    while code != EMPTY:
-        if names[code, 0] == tag and np.int64(names[code, 2]) == length:
-            if _is_same(words, start, length, texts, np.int64(names[code, 1])):
-                break
-        slot = (slot + np.uint64(1)) & mask
-        code = slots[slot]
-    return slot, code
+def _is_near(names, code, tag, length, first, second):
+    """Whether a name is this short text, or may be this long one."""
+    return (
+        (names[code, 0] == tag)
+        & (names[code, 1] == np.uint64(length))
+        & ((length > SHORT) | ((names[code, 2] == first) & (names[code, 3] == second)))
+    )
 
 
 @kernel
-def code_texts(offsets, words, first, seed, is_open, names, texts, filled, slots, used, tags, near, codes):
+def fill_text_slots(names, used, slots):
+    """Put the codes below ``used`` into an empty table of texts."""
+    mask = np.uint64(slots.size - 1)
+    for code in range(used):
+        tag = names[code, 0]
+        slot = tag & mask
+        while slots[slot] != 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = (tag & _UPPER) | np.uint64(code + 1)
+
+
+@kernel
+def code_texts(offsets, words, first, seed, is_open, names, texts, filled, slots, used, heads, codes):
     """Write the codes of texts from ``first`` on; as `code_integers`, for bytes offsets[i] to offsets[i + 1].
 
     A block of texts at a time: hashes, then the likely code of each, then comparisons, each in a loop of its own, where
-    misses of the caches overlap.
+    misses of the caches overlap: one for a slot and one for a name.
 
-    Pre:  words are the bytes, eight each, and one word more; name ``code`` has its keyed hash in names[code, 0], and
-          from texts[names[code, 1]] on its bytes, names[code, 2] of them, filled up with zeros to whole words;
-          tags and near hold a block.
+    Pre:  words are the bytes, eight each, and one word more; slots is uint64[power of two], 0 where empty, else the
+          upper half of a hash above its code + 1; a name is its keyed hash, its length, and its bytes, filled up with
+          zeros, or where they begin in ``texts`` if they are more than SHORT; heads is uint64[BLOCK, 3].
     Post: returns how many are done, how many codes are used and how many words of ``texts`` are filled; stops when the
           table is half full, or ``texts`` or ``names`` have no room for the next one.
     """
     mask = np.uint64(slots.size - 1)
-    size = offsets.size - 1
-    while first < size:
-        count = min(tags.size, size - first)
+    for begin in range(first, offsets.size - 1, BLOCK):
+        count, missed = min(BLOCK, offsets.size - 1 - begin), np.int64(0)
         for k in range(count):
-            start = np.int64(offsets[first + k])
-            tags[k] = _hash_text(words, start, np.int64(offsets[first + k + 1]) - start, seed)
+            start = np.int64(offsets[begin + k])
+            length = np.int64(offsets[begin + k + 1]) - start
+            heads[k, 1] = _read_word(words, start, length)
+            heads[k, 2] = _read_word(words, start + 8, length - 8) if length > 8 else np.uint64(0)
+            heads[k, 0] = _hash_text(words, start, length, heads[k, 1], heads[k, 2], seed)
         for k in range(count):
-            near[k] = slots[mix(tags[k], seed) & mask]
+            tag = heads[k, 0]
+            here, next_one = slots[tag & mask], slots[(tag + np.uint64(1)) & mask]
+            is_here = np.uint64((here ^ tag) < _LEAST)
+            is_next = np.uint64((next_one ^ tag) < _LEAST)
+            chosen = is_here * here + (np.uint64(1) - is_here) * is_next * next_one
+            codes[begin + k] = np.int32(np.int64(chosen & _LOWER) - 1)
         for k in range(count):
-            code = near[k]
-            near[k] = code if names[max(code, np.int32(0)), 0] == tags[k] else EMPTY
+            code, length = codes[begin + k], np.int64(offsets[begin + k + 1]) - np.int64(offsets[begin + k])
+            near = _is_near(names, max(code, np.int32(0)), heads[k, 0], length, heads[k, 1], heads[k, 2])
+            is_known = np.int32(near & (code != EMPTY) & (length <= SHORT))
+            codes[begin + k] = (code + np.int32(1)) * is_known + EMPTY  # no branch, which would wait for the name
+            missed += np.int64(np.int32(1) - is_known)
+        if missed == 0:
+            continue
         for k in range(count):
-            start = np.int64(offsets[first + k])
-            length = np.int64(offsets[first + k + 1]) - start
-            code = near[k]
-            if code != EMPTY and np.int64(names[code, 2]) == length:
-                if _is_same(words, start, length, texts, np.int64(names[code, 1])):
-                    codes[first + k] = code
-                    continue
-            tag = tags[k]
-            slot, code = _probe(words, start, length, tag, mix(tag, seed) & mask, names, texts, slots, mask)
-            if code == EMPTY and is_open:
+            if codes[begin + k] != EMPTY:
+                continue
+            start, tag = np.int64(offsets[begin + k]), heads[k, 0]
+            length = np.int64(offsets[begin + k + 1]) - start
+            slot, found = tag & mask, EMPTY
+            while slots[slot] != 0 and found == EMPTY:
+                code = np.int32(np.int64(slots[slot] & _LOWER) - 1)
+                if (slots[slot] ^ tag) < _LEAST and _is_near(names, code, tag, length, heads[k, 1], heads[k, 2]):
+                    if length <= SHORT or _is_same(words, start, length, texts, np.int64(names[code, 2])):
+                        found = code
+                slot = (slot + np.uint64(1)) & mask
+            if found == EMPTY and is_open:
                 if 2 * (used + 1) > slots.size or filled + length // 8 + 1 > texts.size or used >= names.shape[0]:
-                    return first + k, used, filled
-                names[used, 0], names[used, 1], names[used, 2] = tag, np.uint64(filled), np.uint64(length)
-                for done in range(0, length, 8):
-                    texts[filled] = _read_word(words, start + done, length - done)
-                    filled += 1
-                slots[slot] = used
-                code = np.int32(used)
+                    return begin + k, used, filled
+                names[used, 0], names[used, 1] = tag, np.uint64(length)
+                names[used, 2], names[used, 3] = heads[k, 1], heads[k, 2]
+                if length > SHORT:
+                    names[used, 2] = np.uint64(filled)
+                    for done in range(0, length, 8):
+                        texts[filled] = _read_word(words, start + done, length - done)
+                        filled += 1
+                found = np.int32(used)
                 used += 1
-            codes[first + k] = code
-        first += count
-    return size, used, filled
+                slots[slot] = (tag & _UPPER) | np.uint64(used)
+            codes[begin + k] = found
+    return offsets.size - 1, used, filled

@@ -22,7 +22,7 @@ def count_parts(persons, codes, key, shift, counts):
     Pre:  the part of a person is the top bits of its image, above ``shift``; shift is below 64.
     """
     for i in range(persons.size):
-        counts[mix(persons[i], key) >> shift] += np.int64(codes[i] >= 0)
+        counts[mix(np.uint64(persons[i]), key) >> shift] += np.int64(codes[i] >= 0)
 
 
 @kernel
@@ -36,7 +36,7 @@ def scatter_rows(persons, codes, steps, key, shift, places, records):
         code = codes[i]
         if code < 0:
             continue
-        image = mix(persons[i], key)
+        image = mix(np.uint64(persons[i]), key)
         part = image >> shift
         at = places[part]
         places[part] = at + 1

@@ -13,7 +13,15 @@ import numpy as np
 
 from fastdp.columns.arrow import decode, plain_type
 from fastdp.errors import ParameterError, SchemaError
-from fastdp.kernels.persons.codes import BLOCK, code_integers, code_range, code_texts, fill_slots
+from fastdp.kernels.persons.codes import (
+    BLOCK,
+    SHORT,
+    code_integers,
+    code_range,
+    code_texts,
+    fill_slots,
+    fill_text_slots,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -109,9 +117,9 @@ class TextTable:
     def __init__(self, seed: int, kind: pa.DataType | None = None) -> None:
         self._seed, self._kind = np.uint64(seed), kind
         self.used = self._filled = 0
-        self._names, self._texts = np.empty((1 << 10, 3), np.uint64), np.empty(1 << 12, np.uint64)
-        self._slots = np.full(1 << 11, -1, np.int32)
-        self._tags, self._near = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int32)
+        self._names, self._texts = _empty_names(1 << 10), np.empty(1 << 12, np.uint64)
+        self._slots = np.zeros(1 << 11, np.uint64)
+        self._heads = np.empty((BLOCK, 3), np.uint64)
 
     @property
     def tags(self) -> np.ndarray:
@@ -132,7 +140,7 @@ class TextTable:
         while True:
             done, self.used, self._filled = code_texts(
                 offsets, words, done, self._seed, is_open, self._names, self._texts, self._filled, self._slots,
-                self.used, self._tags, self._near, codes,
+                self.used, self._heads, codes,
             )  # fmt: skip
             if done == codes.size:
                 return codes
@@ -142,16 +150,20 @@ class TextTable:
         if self._filled + length // 8 + 1 > self._texts.size:
             self._texts = _enlarged(self._texts, length // 8)
         if 2 * (self.used + 1) > self._slots.size or self.used >= self._names.shape[0]:
-            self._names = np.concatenate([self._names, np.empty_like(self._names)])
-            self._slots = _rebuilt(np.ascontiguousarray(self._names[:, 0]), self.used, self._seed)
+            larger = _empty_names(2 * len(self._names))
+            larger[: self.used] = self._names[: self.used]
+            self._names, self._slots = larger, np.zeros(2 * len(larger), np.uint64)
+            fill_text_slots(self._names, self.used, self._slots)
 
     def names(self) -> pa.Array:
         import pyarrow as pa
 
-        starts, lengths = (self._names[: self.used, place].astype(np.int64) for place in (1, 2))
+        names = np.ascontiguousarray(self._names[: self.used])
+        lengths = names[:, 1].astype(np.int64)
+        starts = np.where(lengths > SHORT, names.size + names[:, 2].astype(np.int64), 4 * np.arange(self.used) + 2)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         places = np.arange(offsets[-1]) + np.repeat(8 * starts - offsets[:-1], lengths)
-        data = self._texts[: self._filled].view(np.uint8)[places]
+        data = np.concatenate([names.ravel(), self._texts[: self._filled]]).view(np.uint8)[places]
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
         kind = pa.string() if self._kind is None or pa.types.is_string_view(self._kind) else self._kind  # not sortable
         return pa.Array.from_buffers(pa.large_string(), self.used, buffers).cast(kind)
@@ -301,6 +313,13 @@ def _enlarged(array: np.ndarray, more: int = 0) -> np.ndarray:
     larger = np.empty(2 * array.size + more, array.dtype)
     larger[: array.size] = array
     return larger
+
+
+def _empty_names(count: int) -> np.ndarray:
+    """Room for names of texts; none of them lies in two cache lines."""
+    memory = np.empty(4 * count + 8, np.uint64)
+    first = -memory.ctypes.data % 64 // 8
+    return memory[first : first + 4 * count].reshape(count, 4)
 
 
 def _rebuilt(tags: np.ndarray, used: int, seed: np.uint64) -> np.ndarray:

@@ -97,7 +97,7 @@ class PersonRows:
         self._spilled: list[tuple[int, np.ndarray, np.ndarray]] = []
 
     def add(self, persons: np.ndarray, codes: np.ndarray, steps: np.ndarray) -> None:
-        """One batch of rows: persons as uint64, codes of keys (negative: dropped), and int32 steps per column.
+        """One batch: persons as unsigned integers, codes of keys (negative: dropped), and int32 steps per column.
 
         With several threads the batch is sorted into parts while the caller reads the next one.
         """

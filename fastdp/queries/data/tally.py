@@ -38,13 +38,13 @@ class Persons:
         return np.empty(0, np.uint64) if self._table is None else self._table.tags
 
     def read(self, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray | None]:
-        """Identities as uint64, and where there is no person, None if nowhere."""
+        """Identities, as unsigned integers, and where there is no person, None if nowhere."""
         array = batch.column(self.column)
         words = words_of(array)
         if self._table is None:
             return np.ascontiguousarray(words).view(np.uint64), nulls_of(array)
         codes = self._table.find(words, is_open=True)
-        return np.maximum(codes, 0).astype(np.uint64), nulls_of(array)
+        return codes.view(np.uint32), nulls_of(array)
 
 
 class Tally:
