@@ -13,6 +13,7 @@ import fastdp as fd
 from fastdp.cli import main
 from fastdp.plans.documents.kinds import Seen
 from fastdp.plans.documents.profile import propose
+from fastdp.plans.documents.template import skeleton
 from fastdp.plans.plan import Plan
 
 TABLE = pa.table({
@@ -83,3 +84,17 @@ def test_check__says_types_that_are_wider(tmp_path, monkeypatch):
     assert "released in other types: age int8 as int16" in done.stdout
     said = CliRunner().invoke(main, ["plan", "check", "plan.toml", "in.parquet", "--json"]).stdout
     assert '"age": "int16"' in said
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_skeleton__is_valid_when_uncommented(typed):
+    """Every alternative of every column, in the place of its action, is TOML, and a plan where it has a mechanism."""
+    blocks = skeleton(TABLE.schema, typed=typed).split("\n\n")[1:]
+    tried = 0
+    for block in blocks:
+        text = block.replace('action = "drop"\n', "").replace("\n# ", "\n")
+        (entry,) = tomllib.loads(text)["columns"].values()
+        if entry:
+            Plan.loads(text)
+            tried += 1
+    assert tried >= 5

@@ -22,12 +22,14 @@ HEAD = """\
 # Check it with: fastdp plan check PLAN FILE
 """
 
+BOUNDS = "bounds = [0, 100]         # yours to declare, public; values are clamped to them"
+EPSILON = "epsilon = 1.0             # yours to choose"
 _ANY = (
     'mechanism = "krr"                  # categories; or "laplace" (numbers), "geometric" (integers),',
     '                                   # "randomized_response" (true, false)',
-    "epsilon =",
+    EPSILON,
     'domain = ["one", "other"]          # for categories: all values that can occur, public',
-    "bounds = [low, high]               # for numbers: public; values are clamped to them",
+    "# bounds = [0, 100]                # for numbers, in place of domain: public; values are clamped to them",
 )
 
 
@@ -42,7 +44,7 @@ def skeleton(schema: pa.Schema, *, typed: bool = True) -> str:
     columns.ill]                            # bool
     action = "drop"
     # mechanism = "randomized_response"
-    # epsilon =
+    # epsilon = 1.0             # yours to choose
     <BLANKLINE>
     """
     parts = [HEAD]
@@ -97,7 +99,7 @@ def _moments(kind: pa.DataType) -> list[str]:
     clamp = ['boundary = "clamp"        # a time cannot lie beyond the day'] if pa.types.is_time(kind) else []
     return [
         'mechanism = "geometric"',
-        "epsilon =",
+        EPSILON,
         f"bounds = {bounds}  # public; values are clamped to them",
         *clamp,
         f'unit = "{unit}"           # only for a guarantee per distance instead of one for the whole record',
@@ -113,12 +115,16 @@ def _suggestion(kind: pa.DataType) -> list[str]:
     if types.is_boolean(kind):
         return ['mechanism = "randomized_response"', "epsilon ="]
     if types.is_floating(kind):
-        return ['mechanism = "laplace"', "epsilon =", "bounds = [low, high]      # public; values are clamped to them"]
+        return [
+            'mechanism = "laplace"',
+            EPSILON,
+            BOUNDS,
+        ]
     if types.is_integer(kind):
         return [
             'mechanism = "geometric"',
-            "epsilon =",
-            "bounds = [low, high]      # public; values are clamped to them",
+            EPSILON,
+            BOUNDS,
             "unit = 1                  # only for a guarantee per distance instead of one for the whole record",
         ]
     if types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind):
@@ -126,21 +132,28 @@ def _suggestion(kind: pa.DataType) -> list[str]:
     if types.is_duration(kind):
         return [
             'mechanism = "geometric"',
-            "epsilon =",
+            EPSILON,
             'step = "1 minute"',
             "bounds = [0, 1440]        # steps, public",
         ]
     if types.is_decimal(kind):
         return [
             'mechanism = "geometric"',
-            "epsilon =",
+            EPSILON,
             f"step = {10.0**-kind.scale:.{max(kind.scale, 1)}f}",
-            "bounds = [low, high]      # public; values are clamped to them",
+            BOUNDS,
         ]
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return ['mechanism = "krr"', "epsilon =", 'domain = ["one", "other"]  # all values that can occur, public']
+        return ['mechanism = "krr"', EPSILON, 'domain = ["one", "other"]  # all values that can occur, public']
     if types.is_map(kind):
-        return ["no mechanism takes a map, and it cannot be kept: store its keys as columns or a struct"]
+        return ["# no mechanism takes a map, and it cannot be kept: store its keys as columns or a struct"]
+    if types.is_struct(kind):
+        return ['# name its fields instead, like [columns."struct.field"]']
     if types.is_nested(kind):
-        return ['items = "one" takes one element of each list; a struct\'s fields are named like "struct.field"']
-    return ['no mechanism takes this type; it can be kept as it is (action = "keep"), which is public']
+        return [
+            'mechanism = "krr"',
+            EPSILON,
+            'domain = ["one", "other"]  # all values that can occur, public',
+            'items = "one"             # one element of each list, drawn at random',
+        ]
+    return ['action = "keep"           # as it is, public; no mechanism takes this type']
