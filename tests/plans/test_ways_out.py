@@ -89,7 +89,7 @@ def test_check__says_types_that_are_wider(tmp_path, monkeypatch):
 @pytest.mark.parametrize("typed", [True, False])
 def test_skeleton__is_valid_when_uncommented(typed):
     """Every alternative of every column, in the place of its action, is TOML, and a plan where it has a mechanism."""
-    blocks = skeleton(TABLE.schema, typed=typed).split("\n\n")[1:]
+    blocks = skeleton(TABLE.schema.append(pa.field("ill", pa.bool_())), typed=typed).split("\n\n")[1:]
     tried = 0
     for block in blocks:
         text = block.replace('action = "drop"\n', "").replace("\n# ", "\n")

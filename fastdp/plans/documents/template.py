@@ -113,7 +113,7 @@ def _suggestion(kind: pa.DataType) -> list[str]:
     if types.is_dictionary(kind):
         kind = kind.value_type
     if types.is_boolean(kind):
-        return ['mechanism = "randomized_response"', "epsilon ="]
+        return ['mechanism = "randomized_response"', EPSILON]
     if types.is_floating(kind):
         return [
             'mechanism = "laplace"',
