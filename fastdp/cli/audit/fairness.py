@@ -170,7 +170,8 @@ def _failures(found: Found, limits: dict[tuple[str, str], float], favourable: in
 
 
 def _tell(found: Found, given: dict[str, Any], withheld: int) -> None:
-    """The verdicts, a line each."""
+    """The verdicts, a line each, and what reports taken at face value would hide."""
+    from fastdp.fairness.sanitized.tables import SanitizedTable
     from fastdp.validation import visible_text
 
     criteria = found.criteria(
@@ -178,6 +179,11 @@ def _tell(found: Found, given: dict[str, Any], withheld: int) -> None:
     )
     for criterion in criteria:
         click.echo(f"{criterion.name:<20}{criterion.verdict:<16}{'; '.join(map(str, criterion.contrasts))}")
+    if isinstance(found, SanitizedTable):
+        for rate in ("selection", "tpr", "fpr"):
+            gap, naive = found.gap(rate), found.naive.gap(rate)
+            shown = f"{naive.value:.4f} of the reports, {gap.value:.4f} of the truth"
+            click.echo(f"{'face value':<36}gap of {rate}: {shown}")
     for group in dict.fromkeys(group for criterion in criteria for group in criterion.undefined):
         click.echo(f"cannot be told of every rate: {visible_text(', '.join(map(str, group)))}", err=True)
     if withheld:

@@ -125,6 +125,9 @@ def test_sanitized__file_is_won_back_by_its_receipt(data):
     assert said["sanitized"]["race"]["type"] == "KRR"
     assert all("naive" in gap for gap in said["gaps"])
     assert said["withheld_groups"] == 0
+    lines = [line for line in run(*[*CALL[:2], "private.parquet", *CALL[3:]]).stdout.splitlines() if "face" in line]
+    naive = {gap["rate"]: f"{gap['naive']:.4f} of the reports, {gap['value']:.4f} of the truth" for gap in said["gaps"]}
+    assert [naive[rate] in line for rate, line in zip(("selection", "tpr", "fpr"), lines, strict=True)] == [True] * 3
     data["sex"] = np.where(np.arange(3000) < 5, "canary", data["sex"])
     table = table.set_column(1, "sex", pa.array(data["sex"]))
     fd.sanitize(table, plan, "private.parquet", rng=fd.Rng.unsafe_seed(1), force=True)
