@@ -85,7 +85,7 @@ class PersonRows:
         rows = expected_rows if expected_rows is not None else 1 << 24
         self._bits = min(max(1, math.ceil(math.log2(max(1, rows / PART_ROWS)))), MOST_BITS)
         self._memory = memory
-        fits = rows * self._words * 8 <= memory
+        fits = expected_rows is not None and rows * self._words * 8 <= memory
         self._capacity = max(1, (memory if fits else min(memory, SPILL_BUFFER)) // (8 * self._words))
         self._arena: np.ndarray | None = None
         self._filled = 0
