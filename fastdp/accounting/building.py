@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -49,15 +50,14 @@ def gather(groups: Groups, *, reverse: bool = False, below: bool = False) -> Par
 
 def by_kind(items: list[Item]) -> Groups:
     """Losses and counts of each type."""
-    losses = [loss for loss, _ in items]
+    losses, counts = map(list, zip(*items, strict=True)) if items else ([], [])
     kinds = set(map(type, losses))
     if len(kinds) == 1:
-        return {kinds.pop(): (losses, [count for _, count in items])}
+        return {kinds.pop(): (losses, counts)}
     groups: Groups = {kind: ([], []) for kind in kinds}
     for loss, count in items:
-        group, counts = groups[type(loss)]
-        group.append(loss)
-        counts.append(count)
+        groups[type(loss)][0].append(loss)
+        groups[type(loss)][1].append(count)
     return groups
 
 
@@ -103,7 +103,7 @@ class Parts:
             raise ParameterError(f"compose: a release can be composed fewer than 2**53 times, not {max(counts)}")
         self._size += len(losses)
         if kind is AtomicLoss:
-            self._add_atoms([loss.packed for loss in losses], times)
+            self._add_atoms([*map(operator.attrgetter("packed"), losses)], times)
             return
         self._sums["margin"] += float(times @ np.array([loss.margin for loss in losses]))
         self._sums["distance"] += float(times @ np.array([loss.distance for loss in losses]))

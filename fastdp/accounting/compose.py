@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,6 +32,9 @@ from fastdp.privacy import MetricPrivacy, Neighbours, Privacy
 MOST_CHOICES = 256
 SAME_UNITS = frozenset({"record", "report"})
 """Units with a common total: a report is what a record becomes."""
+
+
+RELATION = ("neighbours", "metric", "unit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,7 @@ def _compose(fixed: list[Release], choices: list[Parallel], width: float) -> Pri
     every = [[*fixed, *itertools.chain(*chosen)] for chosen in itertools.product(*(one.parts for one in choices))]
     neighbours, unit = _agree(every[0] if len(every) == 1 else [*itertools.chain(*every)])
     directions = [[one] for releases in every for one in _directions(releases, width)]
-    pure = max(_sum_up([release.pure for release in releases]) for releases in every)
+    pure = max(_sum_up([*map(operator.attrgetter("pure"), releases)]) for releases in every)
     return PrivacyCurve(directions, neighbours, unit, pure, tuple(map(tuple, every)))
 
 
@@ -247,24 +251,23 @@ def randomized_response(epsilon: float, delta: float = 0.0) -> Loss:
 
 def _agree(releases: list[Release]) -> tuple[Neighbours, str]:
     """The relation and unit of all releases; refused where they differ."""
-    relations = {release.neighbours for release in releases}
+    relations, metrics, units = (set(map(operator.attrgetter(name), releases)) for name in RELATION)
     if len(relations) > 1:
         raise ParameterError(
             "compose: some guarantees are for neighbours 'add/remove', others for 'replace'; convert the former by "
             "privacy.for_replacement()"
         )
-    if len({release.metric for release in releases}) > 1:
+    if len(metrics) > 1:
         raise ParameterError("compose: guarantees by distance have an account of their own; compose them apart")
-    units = sorted({release.unit for release in releases})
     if len(units) > 1 and not SAME_UNITS.issuperset(units):
-        names = " and ".join(map(repr, units))
+        names = " and ".join(map(repr, sorted(units)))
         raise ParameterError(f"compose: guarantees for units {names} have no common total; state them for one unit")
-    return releases[0].neighbours, units[0]
+    return releases[0].neighbours, min(units)
 
 
 def _directions(releases: list[Release], width: float) -> list[Direction]:
     """The curves of both orders of the two data sets; one, where both are the same."""
-    items = [*itertools.chain.from_iterable([release.losses for release in releases])]
+    items = [*itertools.chain.from_iterable(map(operator.attrgetter("losses"), releases))]
     groups, bounded = by_kind(items), None
     if not groups.keys().isdisjoint(BOUNDED):
         bounded = Bounded.of([item for item in items if isinstance(item[0], BOUNDED)])

@@ -20,7 +20,7 @@ MOST_COINS = 1 << 21
 """Tosses of one coin whose outcomes are summed."""
 
 
-MANY = 256
+MANY = 128
 """Factors beyond which a choice is made by some of them."""
 
 
