@@ -198,11 +198,11 @@ def _release() -> None:
 
 
 def _heavy_person() -> None:
-    """Tables that grow, of keys near to one another and far apart, and a person with many rows."""
+    """Tables that grow, of keys near to one another, far apart and as texts, and a person with many rows."""
     import fastdp as fd
 
     many = np.arange(3000)
-    for keys in (many, many << 40):
+    for keys in (many, many << 40, [f"key {i}" for i in many]):
         fd.release.group_by(
             {"key": keys, "person": many % 2}, "key", ["count"], keys="select", epsilon=1.0, delta=1e-6,
             person="person", max_groups=1, max_rows=1,
