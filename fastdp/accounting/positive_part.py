@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fastdp.accounting import few_numbers
 from fastdp.accounting.factors import UNIT
 from fastdp.accounting.inversion import SMOOTHING_CONSTANT, search
 
@@ -16,8 +17,10 @@ LOG_CUT = math.log(1e-12)
 MOST_BLOCKS = 1 << 13
 LEAST_CONSTANT = 1e-14
 FEW = 1 << 12
-COARSER = (12.0, 4.0, 1.8, 1.0)
-"""How much wider the smoothing of the first tries is, where numbers are few."""
+COARSER = (12.0, 4.0, 1.8, 1.0, 0.5, 0.2)
+"""How much wider the smoothing of each try is, until the bracket is narrow enough."""
+MANY = 3
+"""The try that comes first where numbers are many."""
 COPIES = (1.25, 1.5, 2.0, 3.0)
 """Multiples of the tilt for Chernoff's bound one period above."""
 
@@ -36,15 +39,22 @@ class Atoms(NamedTuple):
 def positive_part(atoms: Atoms, n: int, width: float) -> tuple[float, float]:
     """Bounds on E[S+] of the sum S of ``n`` independent numbers; ``width`` is the relative width aimed at.
 
-    Of few numbers the sums are so far apart that more smoothing, and so fewer nodes, will often do.
+    Of few numbers the sums are so far apart that more smoothing, and so fewer nodes, will often do; where smoothing
+    will not, beside a kink of the curve, all counts are gone through.
     """
     transform = _Transform.of(atoms, n)
     best = 0.0, math.inf
-    for coarser in COARSER if n <= FEW else COARSER[-1:]:
+    tries = COARSER[:1] if n <= few_numbers.MOST else COARSER if n <= FEW else (1.0,)
+    for coarser in tries:
         lower, upper = transform.bounds(width * coarser * coarser)
         best = max(best[0], lower), min(best[1], upper)
         if best[1] - best[0] <= width * best[1]:
-            break
+            return best
+    if n <= few_numbers.MOST:
+        lower, upper = few_numbers.sum_over_counts(
+            atoms.values, atoms.masses, atoms.spans, n, max(best[0], best[1] / 10)
+        )
+        best = max(best[0], lower), min(best[1], upper)
     return best
 
 
