@@ -11,7 +11,7 @@ import pytest
 import fastdp as fd
 
 PACKAGE = Path(fd.__file__).parent
-INSTALLED = {"numpy", "numba", "llvmlite", "pyarrow", "click", "rich", "fastdp", "benchmarks"}
+INSTALLED = {"numpy", "numba", "llvmlite", "pyarrow", "click", "rich", "tomlkit", "fastdp", "benchmarks"}
 
 
 def test_optimal_mechanism__says_what_to_install(monkeypatch):

@@ -33,7 +33,7 @@ class Items:
     def read(cls, owner: str, given: Mapping[str, Any]) -> Items | None:
         """From a plan's ``items``; None if it has none.
 
-        >>> Items.read("Plan", {"items": 3, "nulls": "public"}), Items.read("Plan", {})
+        >>> Items.read("Plan", {"items": 3, "nulls": "public", "epsilon": 1.0}), Items.read("Plan", {})
         (Items(length=3), None)
         """
         if "items" not in given:

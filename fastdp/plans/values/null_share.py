@@ -41,7 +41,7 @@ class NullShare:
         """From a plan's ``null_share`` and ``null_epsilon``; None if nullness is not reported.
 
         >>> found = NullShare.read("Plan", {"null_share": True, "epsilon": 1.0, "bounds": [0, 9]})
-        >>> found.epsilon, found.left
+        >>> found.epsilon, round(found.left, 6)
         (0.25, 0.75)
         """
         if not isinstance(given.get("null_share", False), bool):
