@@ -11,6 +11,7 @@ from fastdp.columns.domain import Domain
 from fastdp.errors import ParameterError
 from fastdp.fairness.encoding import OWNER, Codes, encode
 from fastdp.mechanisms.local.frequencies import CategoryReports
+from fastdp.mechanisms.local.randomized_response import RandomizedResponse
 
 
 def encode_reports(name: str, column: Any, mechanism: Any) -> Codes:
@@ -34,5 +35,4 @@ def domain_values(mechanism: CategoryReports) -> tuple[Any, ...]:
     names = mechanism.value_names()
     if names is not None:
         return tuple(names)
-    size = mechanism.channel().shape[0]
-    return (False, True) if not hasattr(mechanism, "domain") else tuple(range(size))
+    return (False, True) if isinstance(mechanism, RandomizedResponse) else tuple(range(mechanism.channel().shape[0]))
