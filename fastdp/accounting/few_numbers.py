@@ -18,7 +18,10 @@ MOST = 1000
 LEFT_OUT = 1e-8
 """Of the sum, at the most."""
 OFF = 1e-10
-"""Relative error of a probability: logarithms of factorials are right to 1e-12, powers to n * 24 units and 1e-11."""
+"""Relative error of a probability: logarithms of factorials are right to 1e-12, powers to n * 24 units and 1e-11.
+
+Windows are chosen by probabilities that may be off by more: what they leave out is counted twice.
+"""
 
 
 @functools.cache
@@ -36,11 +39,11 @@ def sum_over_counts(
         return 0.0, math.inf
     gain, first = float(values[positive[0]]), float(-values[negative[0]])
     m_gain, m_first = float(masses[positive[0]]), float(masses[negative[0]])
-    rest = 1 - m_gain - m_first
+    rest = float(np.delete(masses, [positive[0], negative[0]]).sum())  # and not 1 less the others: that cancels
     least = -n * float(spans.max()) * 64 * UNIT
     most = (n + 1.0) ** 3 * n * gain
     cut = math.log(max(about, 1e-290)) + math.log(LEFT_OUT / most)
-    gains, firsts = (_window(n, mass, cut) for mass in (m_gain, m_first))
+    gains, firsts = (_window(n, (mass, 1 - mass), cut) for mass in (m_gain, m_first))
     gains, firsts = np.meshgrid(gains, firsts, indexing="ij")
     kept = (gains * gain - firsts * first > least) & (gains + firsts <= n)
     gains, firsts = gains[kept], firsts[kept]
@@ -51,11 +54,11 @@ def sum_over_counts(
     if negative.size == 1:
         terms, size, likely = amounts, amounts, np.ones(amounts.size)
     else:
-        second, m_second = float(-values[negative[1]]), float(masses[negative[1]])
-        terms, size, likely = _binomial_parts(n - gains - firsts, amounts, second, m_second / rest, cut)
+        second, shares = float(-values[negative[1]]), (masses[negative[1]] / rest, masses[values == 0].sum() / rest)
+        terms, size, likely = _binomial_parts(n - gains - firsts, amounts, second, shares, cut)
     found = float((chances * terms).sum())
     slack = OFF * float((chances * size).sum()) - least * float((chances * likely).sum())
-    return max(0.0, found - slack), found + slack + math.exp(cut) * most
+    return max(0.0, found - slack), found + slack + 2 * math.exp(cut) * most
 
 
 def _log_trinomial(n: int, a: np.ndarray, b: np.ndarray, masses: tuple[float, float, float]) -> np.ndarray:
@@ -65,34 +68,33 @@ def _log_trinomial(n: int, a: np.ndarray, b: np.ndarray, masses: tuple[float, fl
     return np.asarray(logs + others * math.log(masses[2]) if masses[2] > 0 else np.where(others > 0, -math.inf, logs))
 
 
-def _window(n: int, mass: float, cut: float) -> np.ndarray:
-    """Counts of Bin(n, mass) whose probability has a logarithm above ``cut``."""
+def _window(n: int, shares: tuple[float, float], cut: float) -> np.ndarray:
+    """Counts of the binomial of ``n`` and these shares, of hits and of others, with a log-probability above ``cut``."""
     counts = np.arange(n + 1)
-    return counts[_log_binomial(n, counts, mass) > cut]
+    return counts[_log_binomial(n, counts, shares) > cut]
 
 
-def _log_binomial(n: int | np.ndarray, counts: np.ndarray, mass: float) -> np.ndarray:
-    factorials = log_factorials()
-    logs = factorials[n] - factorials[counts] - factorials[n - counts] + counts * math.log(mass)
-    other = 1 - mass
-    return np.asarray(logs + (n - counts) * math.log(other) if other > 0 else np.where(counts < n, -math.inf, logs))
+def _log_binomial(n: int | np.ndarray, counts: np.ndarray, shares: tuple[float, float]) -> np.ndarray:
+    factorials, others = log_factorials(), n - counts
+    logs = factorials[n] - factorials[counts] - factorials[others] + counts * math.log(shares[0])
+    return np.asarray(logs + others * math.log(shares[1]) if shares[1] > 0 else np.where(others > 0, -math.inf, logs))
 
 
 def _binomial_parts(
-    lefts: np.ndarray, amounts: np.ndarray, unit: float, mass: float, cut: float
+    lefts: np.ndarray, amounts: np.ndarray, unit: float, shares: tuple[float, float], cut: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """E[(A - unit C)+] for C of Bin(N, mass), for each N and A; the sizes of its two parts, and P(C <= A / unit)."""
+    """E[(A - unit C)+] for the binomial C of each N, and each A; the sizes of its two parts; P(C <= A / unit + 1)."""
     steps = np.floor(amounts / unit).astype(np.int64)
     if not lefts.size:
         return amounts, amounts, amounts
     least, most = int(lefts.min()), int(lefts.max())
-    low = int(_window(least, mass, cut)[0])
-    high = min(int(_window(most, mass, cut)[-1]), max(int(steps.max()), low))
+    low = int(_window(least, shares, cut)[0])
+    high = min(int(_window(most, shares, cut)[-1]), max(int(steps.max()) + 1, low))
     counts, sizes = np.arange(low, high + 1), np.arange(least, most + 1)[:, None]
-    chances = np.exp(_log_binomial(sizes, np.minimum(counts, sizes), mass))
+    chances = np.exp(_log_binomial(sizes, np.minimum(counts, sizes), shares))
     chances[counts > sizes] = 0.0
     below = np.cumsum(np.pad(chances, ((0, 0), (1, 0))), axis=1)
     weighed = np.cumsum(np.pad(chances * counts, ((0, 0), (1, 0))), axis=1)
-    at = lefts - least, np.clip(steps, low - 1, high) - low + 1
-    kept, lost = amounts * below[at], unit * weighed[at]
-    return kept - lost, kept + lost, below[at]
+    row, at = lefts - least, np.clip(steps, low - 1, high) - low + 1
+    kept, lost = amounts * below[row, at], unit * weighed[row, at]
+    return kept - lost, kept + lost, below[row, np.minimum(at + 1, counts.size)]

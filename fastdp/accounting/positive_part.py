@@ -44,16 +44,14 @@ def positive_part(atoms: Atoms, n: int, width: float) -> tuple[float, float]:
     """
     transform = _Transform.of(atoms, n)
     best = 0.0, math.inf
-    tries = COARSER[:1] if n <= few_numbers.MOST else COARSER if n <= FEW else (1.0,)
+    tries = COARSER[:1] if n <= few_numbers.MOST else COARSER if n <= FEW else COARSER[MANY:]
     for coarser in tries:
         lower, upper = transform.bounds(width * coarser * coarser)
         best = max(best[0], lower), min(best[1], upper)
         if best[1] - best[0] <= width * best[1]:
             return best
     if n <= few_numbers.MOST:
-        lower, upper = few_numbers.sum_over_counts(
-            atoms.values, atoms.masses, atoms.spans, n, max(best[0], best[1] / 10)
-        )
+        lower, upper = few_numbers.sum_over_counts(*atoms, n, max(best[0], best[1] / 10))
         best = max(best[0], lower), min(best[1], upper)
     return best
 
