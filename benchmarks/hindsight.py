@@ -162,14 +162,14 @@ def reason(cell: dict[str, Any], cells: Sequence[dict[str, Any]]) -> str:
     """Whether fresh reports could tell the best method from the default, and what it costs on other truths."""
     best, nats = ratio_of(cell)[1], cell["nats"]
     alike = nats["default"] <= nats[best] + SEEN
-    told = "reports do not tell them apart" if alike else "reports could tell, held-out ones did not"
+    seen = "reports do not tell them apart" if alike else "reports could tell, held-out ones did not"
     costs = {}
     for other in cells:
         if (other["mechanism"], other["reports"]) == (cell["mechanism"], cell["reports"]) and best in other["means"]:
             least = min(mean for method, mean in other["means"].items() if method != "default")
             costs[other["truth"]] = other["means"][best] / least
     worst = max(costs, key=costs.__getitem__)
-    return f"{told}; {best} is {costs[worst]:.1f} times the best on {worst}"
+    return f"{seen}; {best} is {costs[worst]:.1f} times the best on {worst}"
 
 
 def counts_of(cells: Sequence[dict[str, Any]]) -> list[str]:

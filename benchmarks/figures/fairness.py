@@ -80,8 +80,8 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
 """What is measured, and how long at a time."""
 
 
-def told(name: str, found: dict[str, Any]) -> str:
-    """A line on a part."""
+def line_on(name: str, found: dict[str, Any]) -> str:
+    """What is printed of a part."""
     shown = found.get("ratios") or found["seconds"]
     unit = "times" if "ratios" in found else "s"
     values = (f"{key} {one['value']:.4g} [{one['low']:.4g}, {one['high']:.4g}] {unit}" for key, one in shown.items())
@@ -100,7 +100,7 @@ def main(parts: tuple[str, ...]) -> None:
             "when": datetime.now(UTC).isoformat(timespec="seconds"), "load": [before, os.getloadavg()[0]],
             "machine": machine.facts(), "versions": machine.versions(), **machine.commit(), **found,
         }  # fmt: skip
-        click.echo(told(name, found))
+        click.echo(line_on(name, found))
         RESULTS.write_text(json.dumps(stored, indent=1) + "\n")
         people_of.cache_clear()
 

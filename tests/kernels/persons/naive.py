@@ -128,3 +128,14 @@ def scaled(entry, widths, groups, limit, mode):
             result.append(toward_zero(entry[place], factor, one))
             place += 1
     return result
+
+
+def visits(people, size, share, widths):
+    """Rows of so many people, a share of them of one: their images, codes and steps, some null; and the widths."""
+    source = np.random.default_rng(4)
+    persons = source.integers(0, people, size).astype(np.uint64)
+    persons[source.random(size) < share] = 7
+    codes = source.integers(-1, 30, size).astype(np.int32)
+    steps = source.integers(-(2**24), 2**24, (len(widths), size)).astype(np.int32)
+    steps[:, ::9] = NULL
+    return persons, codes, steps, np.array(widths, np.int64)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from fastdp.kernels.persons import bounding
-from fastdp.kernels.persons.steps import NULL
-from tests.kernels.persons.naive import kept_of, naive
+from tests.kernels.persons.naive import kept_of, naive, visits
 
 MODES = [bounding.SAMPLE, bounding.SCALE_L1, bounding.SCALE_L2, bounding.ROWS]
 
@@ -17,13 +16,7 @@ MODES = [bounding.SAMPLE, bounding.SCALE_L1, bounding.SCALE_L2, bounding.ROWS]
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("widths", [[], [1], [2], [3], [1, 2, 3]])
 def test_bounds__are_those_of_each_person_alone(mode, widths):
-    source = np.random.default_rng(4)
-    persons = source.integers(0, 120, 1500).astype(np.uint64)
-    persons[source.random(1500) < 0.3] = 7  # one with many rows
-    codes = source.integers(-1, 30, 1500).astype(np.int32)
-    steps = source.integers(-(2**24), 2**24, (len(widths), 1500)).astype(np.int32)
-    steps[:, ::9] = NULL
-    widths = np.array(widths, np.int64)
+    persons, codes, steps, widths = visits(120, 1500, 0.3, widths)
     kept = kept_of(persons, codes, steps, widths, 3, 2, mode)
     expected = naive(persons, codes, steps, widths, 3, 2, mode)
     if mode == bounding.ROWS:

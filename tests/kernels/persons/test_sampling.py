@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from fastdp.kernels.persons import bounding
-from fastdp.kernels.persons.steps import NULL
-from tests.kernels.persons.naive import naive, summed
+from tests.kernels.persons.naive import naive, summed, visits
 
 
 @pytest.mark.parametrize("bucket_bits", [1, 7, 10])
@@ -15,13 +14,7 @@ from tests.kernels.persons.naive import naive, summed
 @pytest.mark.parametrize(("limit", "rows"), [(1, 1), (3, 2), (50, 9)])
 def test_sums__are_those_of_each_person_alone(bucket_bits, widths, limit, rows):
     """In buckets of hundreds of rows, of few, and of hardly any."""
-    source = np.random.default_rng(4)
-    persons = source.integers(0, 300, 4000).astype(np.uint64)
-    persons[source.random(4000) < 0.2] = 7  # one with many rows
-    codes = source.integers(-1, 30, 4000).astype(np.int32)
-    steps = source.integers(-(2**24), 2**24, (len(widths), 4000)).astype(np.int32)
-    steps[:, ::9] = NULL
-    widths = np.array(widths, np.int64)
+    persons, codes, steps, widths = visits(300, 4000, 0.2, widths)
     expected = np.zeros((100, 2 + int(widths.sum())), np.int64)
     for code, *places in naive(persons, codes, steps, widths, limit, rows, bounding.SAMPLE):
         expected[code] += places
